@@ -24,6 +24,8 @@ _PAIRS = """
     օo սu հh ոn ցg զq ѡw ꞓc ǀl
 """
 _ALIKE = {ord(pair[0]): pair[1] for pair in _PAIRS.split()}
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_ALIKE |= {0x1F1E6 + place: letter for place, letter in enumerate(_LATIN)}  # the letters that flags are made of
 _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"  # drawn as nothing, though they count as letters or signs
 
 
@@ -146,7 +148,7 @@ def views(view: View, depth: int, least: int = 4) -> Iterator[View]:
     """The text itself, and everything encoded in it that has ``least`` characters or more."""
     yield view
     if depth and len(view.chars) >= least:
-        for decode in (_unescaped, _from_base64, _from_hex, _from_runs, _unlaced):
+        for decode in (_unescaped, _from_base64, _from_hex, _from_runs, _unlaced, _turned_round):
             for inner in decode(view, least):
                 if len(inner.chars) >= least:
                     yield from views(inner, depth - 1, least)
@@ -301,6 +303,28 @@ def _numbers(run: str) -> bytes:
     return "".join(chr(int(number)) for number in re.findall(r"\d+", run)).encode(errors="replace")
 
 
+def _octals(run: str) -> bytes:
+    return "".join(chr(int(number, 8)) for number in re.findall(r"[0-7]+", run)).encode(errors="replace")
+
+
+def _in_alphabet(run: str) -> bytes:
+    """Letters by their place in the alphabet, counted from 1, or from 0 where there is one."""
+    places = re.findall(r"\d+|[/|]|\s{2,}", run)
+    first = 0 if "0" in places else 1
+    return "".join(f"{_LATIN} "[int(place) - first] if place.isdigit() else " " for place in places).encode()
+
+
+# By which people spell over the telephone: each word stands for its first letter.
+_SPELLED = (
+    "alfa alpha bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar papa "
+    "quebec romeo sierra tango uniform victor whiskey whisky xray x-ray yankee zulu".split()
+)
+
+
+def _spelled(run: str) -> bytes:
+    return "".join(word[0] for word in re.findall(r"[a-z-]+", run.lower())).encode()
+
+
 def _bits(run: str) -> bytes:
     bits = re.sub(r"\D", "", run)
     return bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits) - 7, 8))
@@ -316,13 +340,18 @@ _RUNS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
     (re.compile(r"[!-u]{20,}"), base64.a85decode),
     (re.compile(r"[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}"), base64.b85decode),
     (re.compile(r"\d{2,4}(?:[\s,;:._-]{1,2}\d{2,4}){7,}"), _numbers),
+    (re.compile(r"\b[0-7]{2,3}(?:[\s,;:._-]{1,2}[0-7]{2,3}){7,}"), _octals),
+    (re.compile(r"\b(?:1?\d|2[0-6])(?:[\s,;:._/|-]{1,3}(?:1?\d|2[0-6])\b){7,}"), _in_alphabet),
+    (re.compile(rf"\b(?:(?:{'|'.join(_SPELLED)})\b[\W_]*){{8,}}", re.IGNORECASE), _spelled),
     (re.compile(r"[01]{7,8}(?:[\s,;:._-]{0,2}[01]{7,8}){5,}"), _bits),
     (re.compile(r"(?:[.\-·•−–—]{1,5}[ /|\n]{1,3}){8,}[.\-·•−–—]{0,5}"), _morse),
 )
 
 
 def _from_runs(view: View, least: int) -> Iterator[View]:
-    """Base32, base85, decimal character codes, binary and Morse: found by their appearance, decoded as a whole."""
+    """Base32, base85, character codes, places in the alphabet, spelling words, binary and Morse: found by their
+    appearance, decoded as a whole.
+    """
     for pattern, decode in _RUNS:
         for run in pattern.finditer(view.chars):
             try:
@@ -333,16 +362,26 @@ def _from_runs(view: View, least: int) -> Iterator[View]:
                 yield from _whole(view, data, *run.span())
 
 
-_LACED = re.compile(r"\w(\w)\w(?:\1\w)+")
+# Letters that stand on their heads, and what each is; those that are letters themselves only where others stand so.
+_HEADS = str.maketrans("ɐqɔpǝɟƃɓɥᴉıɾʞןɯuodbɹsʇnʌʍxʎz", "abcdefgghiijklmnopqrstuvwxyz")
+_ON_HEAD = frozenset("ɐɔǝɟƃɓɥᴉɾʞןɯɹʇʌʍʎ")
+
+
+def _turned_round(view: View, least: int) -> Iterator[View]:
+    """The text with letters that stand on their heads put upright."""
+    if len(_ON_HEAD.intersection(view.chars)) >= 3:
+        yield View(view.chars.translate(_HEADS), view.spans)
+
+
+_LACED = re.compile(r"[^\n](\w{1,3}?)(?:[^\n]\1){3,}")
 
 
 def _unlaced(view: View, least: int) -> Iterator[View]:
-    """The text without a letter inserted after every other one: "cxoxuxnxt"."""
+    """The text without one to three letters inserted after each one: "cxoxuxnxt"."""
     places, last = [], 0
     for match in _LACED.finditer(view.chars):
-        if match.end() - match.start() >= 7:
-            places += [*range(last, match.start()), *range(match.start(), match.end(), 2)]
-            last = match.end() + (view.chars[match.end() : match.end() + 1] == match[1])
+        places += [*range(last, match.start()), *range(match.start(), match.end(), 1 + len(match[1]))]
+        last = match.end()
     if places:
         places += range(last, len(view.chars))
         yield View("".join(view.chars[at] for at in places), [view.spans[at] for at in places])

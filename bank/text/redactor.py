@@ -6,10 +6,10 @@ Pure functions: text in, text out. What goes:
 * ``LETTERS`` or more letters and digits in a row that a criterion has too, however they are spaced;
 * a criterion of fewer words or letters wherever it stands whole, between word boundaries.
 
-Case, accents, punctuation, invisible characters and lookalike letters of other scripts make no difference. The redactor
-also looks backwards, at every second letter, under every shift of the alphabet (rot13), and inside the encodings that
-``bank.text.encodings`` reads, nested ones included. A criterion of at most ``UNHIDEABLE`` letters, "B" or "yes", cannot
-be taken out, because each gap would reveal it: then the whole text is withheld.
+Case, accents, punctuation, invisible characters and lookalike letters of other scripts make no difference. The
+redactor also looks backwards, at every second, third and fourth letter, under every shift of the alphabet (rot13), and
+inside the encodings that ``bank.text.encodings`` reads, nested ones included. A criterion of at most ``UNHIDEABLE``
+letters, "B" or "yes", cannot be taken out, because each gap would reveal it: then the whole text is withheld.
 
 A text that reveals a criterion in pieces, in changed words or in other ciphers is up to ``bank.text.similarity``, which
 withholds the whole text.
@@ -29,7 +29,7 @@ DEPTH = 2  # encodings within encodings
 LONGEST = 100_000  # characters; a longer text is withheld
 GONE = "[…]"  # contains no letter, so nothing ever matches it
 ROUNDS = 20
-STRIDES = 3  # turns from here on are every second letter
+STRIDES = 3  # turns from here on are every second letter, third and fourth
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _is_open(stretch: str, needles: _Needles) -> bool:
 
 
 def _turns(found: Letters) -> Iterator[Letters]:
-    """The letters forwards, backwards, word by word backwards, and every second letter."""
+    """The letters forwards, backwards, word by word backwards, and every second, third and fourth letter."""
     yield found
     size = len(found.letters)
     ends = [*found.starts, size][1:]
@@ -234,8 +234,9 @@ def _turns(found: Letters) -> Iterator[Letters]:
         turned_letters += found.letters[start:end]
         turned_spans += found.spans[start:end]
     yield Letters(turned_letters, turned_starts, turned_spans)
-    for first in (0, 1):
-        yield Letters(found.letters[first::2], [0], found.spans[first::2])
+    for stride in (2, 3, 4):
+        for first in range(stride):
+            yield Letters(found.letters[first::stride], [0], found.spans[first::stride])
 
 
 # -- taking out -----------------------------------------------------------------------------------------------------

