@@ -27,6 +27,8 @@ from stats.results import Estimate
 from stats.verdicts import combine_orders
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from accounts.rules import Viewer
 
 LEAST_SAMPLES = 10
@@ -117,21 +119,23 @@ class MovedSerializer(serializers.Serializer[Any]):
 def report_for(run: Run, viewer: "Viewer") -> Report | None:
     """The report as this viewer may see it; None if not at all.
 
-    Below staff: nothing of a judge that held closed keys or weights, because the mark of a known answer tells them, and
-    no number about fewer than LEAST_SAMPLES samples.
+    Below staff: nothing of a judge that held closed keys or weights, because the mark of a known answer tells them, of
+    other judges what is made of trials that the viewer may see one by one, so that no two reports tell more, and no
+    number about fewer than LEAST_SAMPLES samples.
     """
     if allowed(viewer, "read-hidden", of=run.benchmark):
         return report(run)
     if run.held & exposure.KEYED or analyses.withheld(run, viewer):
         return None
-    whole = report(run)
+    whole = report(run, Trial.objects.seen_by(viewer))
     return replace(whole, rows=tuple(row for row in whole.rows if row.samples >= LEAST_SAMPLES))
 
 
 @guard.working()
-def report(run: Run) -> Report:
-    """The result of a run's trials so far."""
-    frame = pd.DataFrame(Trial.objects.filter(run=run).order_by("pk").values_list(*COLUMNS), columns=list(COLUMNS))
+def report(run: Run, trials: "QuerySet[Trial] | None" = None) -> Report:
+    """The result of a run's trials so far, of those among these ``trials`` if they are given."""
+    trials = Trial.objects.all() if trials is None else trials
+    frame = pd.DataFrame(trials.filter(run=run).order_by("pk").values_list(*COLUMNS), columns=list(COLUMNS))
     kind = protocols.get(run.protocol).kind
     if frame.empty:
         worths = pd.DataFrame(columns=["item", "attack", "worth"])

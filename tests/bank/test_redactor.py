@@ -43,8 +43,8 @@ def caesar(text, by):
     return "".join(chr((ord(c) - 97 + by) % 26 + 97) if "a" <= c <= "z" else c for c in text.lower())
 
 
-SPELLED = """alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec romeo
-    sierra tango uniform victor whiskey xray yankee zulu""".split()
+SPELLED = """alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec
+    romeo sierra tango uniform victor whiskey xray yankee zulu""".split()
 TELEPHONE = {word[0]: word for word in SPELLED}
 ON_ITS_HEAD = str.maketrans("abcdefghijklmnopqrtuvwyz", "ɐqɔpǝɟƃɥᴉɾʞlɯuodbɹʇnʌʍʎz")
 WAYS = {

@@ -5,6 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bank import exposure
+from bank.models import Item
 from judging.judgments import browse
 from judging.models import Judgment, Run, Trial
 from judging.runs import attack_report
@@ -100,6 +101,25 @@ def test_what_attacks_did_is_shown_the_day_after_the_run_has_ended(going, client
     assert "Too few samples" in text_of(client_of("researcher").get(page))
     monkeypatch.setattr(attack_report, "LEAST_SAMPLES", 1)
     assert client_of("researcher").get(path).json()[0]["n"] == 1
+
+
+def test_what_attacks_did_is_made_of_trials_that_are_seen_one_by_one(going, client_of, monkeypatch):
+    """Two reports that differ by a hidden sample would have told its verdict."""
+    Run.objects.update(kind=Run.Kind.ATTACKS, settings={"order": "fixed", "attacks": ["praise@1"]}, state="finished")
+    monkeypatch.setattr(attack_report, "LEAST_SAMPLES", 1)
+    Judgment.objects.all().delete()
+    first, second = going.items.all()[:2]
+    for item in (first, second):
+        for attack in ("", "praise@1"):
+            Trial.objects.create(run=going, item=item, attack=attack, choice="first")
+    ended_before_today()
+    path = f"/api/v1/runs/{going.pk}/attacks/"
+    told = {role: client_of(role) for role in ("researcher", "curator")}
+    assert [told[role].get(path).json()[0]["n"] for role in told] == [2, 2]
+    Item.objects.filter(pk=second.pk).update(blind=True)
+    assert [told[role].get(path).json()[0]["n"] for role in told] == [1, 2]
+    Item.objects.filter(pk=second.pk).update(blind=False, outside=True)
+    assert [told[role].get(path).json()[0]["n"] for role in told] == [1, 2]
 
 
 @pytest.mark.parametrize("query", ["", "show=first", "run={run}"])
