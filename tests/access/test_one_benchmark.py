@@ -35,6 +35,7 @@ OPENED = set(
     annotations:campaign-guidelines annotations:campaign-invite annotations:campaign-items annotations:campaign-new
     annotations:campaign-open annotations:campaign-open-finished
     annotations:campaign-pause annotations:campaign-preview annotations:campaign-remove
+    annotations:campaign-saw-nothing
     annotations:campaign-rule annotations:campaign-scale annotations:campaign-settings annotations:done
     annotations:doubts-add annotations:go-on annotations:index annotations:invitation-revoke annotations:item-decide
     annotations:item-detail annotations:items-known annotations:label-return annotations:prepare
@@ -54,6 +55,7 @@ OPENED = set(
     bank:upload-cancel bank:upload-columns bank:upload-confirm bank:upload-detail bank:upload-dismiss bank:upload-image
     bank:upload-list bank:upload-problems bank:upload-progress bank:upload-template
     judging:judgment-prompt judging:run-cancel judging:run-pause judging:run-resume judging:run-retry
+    judging:run-saw-nothing
     judging:trial-detail judging:trial-prompt
     leaderboard:boards-fed leaderboard:edition-new leaderboard:held-out leaderboard:steps
     """.split()
