@@ -7,8 +7,6 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --requir
 PRETTIER := $(BIN)/node $(VENV)/npm/node_modules/prettier/bin/prettier.cjs
 STYLED := 'static/css/*.css' 'static/js/*.js'
 
-FAILED := -n 0 -v --last-failed --last-failed-no-failures none
-
 .PHONY: setup run test check format docs screenshots audit wheel installed bench soak lock clean
 .DEFAULT_GOAL := help
 
@@ -46,11 +44,14 @@ setup: $(VENV)/base $(EXTRAS:%=$(VENV)/%)
 run: setup
 	@exec $(BIN)/python manage.py serve
 
+# Both rounds run whatever the first one finds, and the last lines tell which of them failed.
 # The tests start many processes: what Python has compiled is kept, whatever the environment says.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/dev
-	$(BIN)/python -m pytest $(if $(AGAIN),|| $(BIN)/python -m pytest $(FAILED))
-	$(BIN)/python -m tests.on_postgres $(if $(AGAIN),|| $(BIN)/python -m tests.on_postgres $(FAILED))
+	@$(BIN)/python -m pytest; first=$$?; $(BIN)/python -m tests.on_postgres; second=$$?; \
+	test $$first = 0 || echo "The first round, on SQLite, failed ($$first)."; \
+	test $$second = 0 || echo "The second round, on PostgreSQL, failed ($$second)."; \
+	test $$first = 0 && test $$second = 0
 
 # POSTGRES=1 tries the API on PostgreSQL instead of SQLite.
 # Where no index can be asked, the audit says so and the check goes on; make audit by itself fails then.

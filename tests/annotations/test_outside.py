@@ -1,5 +1,7 @@
 """People from Prolific and MTurk: what they agree to first, what they are told at the end, and how they come in."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -11,7 +13,7 @@ from annotations.assignment.leases import next_assignment
 from annotations.campaigns import invitations
 from annotations.campaigns.actions import change_campaign, close_campaign
 from annotations.campaigns.members import remove_annotator
-from annotations.models import Annotator, Consent, Membership
+from annotations.models import Annotator, Campaign, Consent, Invitation, Membership
 from bank.errors import BadInput
 from tests.annotations.test_quality import answer
 from tests.annotations.test_rounds import label_all, signed_in
@@ -182,6 +184,27 @@ class TestFromOutside:
         person.set_password("a-long-password")
         person.save()
         assert "_auth_user_id" not in self.come(link, "curator")[0].session
+
+    def test_a_link_that_has_expired_lets_in_nobody_new_and_nobody_who_came_by_it(self, entry):
+        link, campaign = entry
+        assert self.come(link)[1].status_code == 302
+        made = Invitation.objects.get()
+        token = invitations.token_of(made)
+        last = made.expires_at - timedelta(seconds=1)
+        for outside_id in ("", PID):
+            assert invitations.find(token, now=last, outside_id=outside_id) == made
+            assert invitations.find(token, now=made.expires_at, outside_id=outside_id) is None
+        Invitation.objects.update(expires_at=timezone.now())
+        assert self.come(link)[1].status_code == 404
+        assert self.come(link, "A1WORKER", "workerId")[1].status_code == 404
+        assert Annotator.objects.filter(memberships__campaign=campaign).count() == 1
+
+    def test_an_expired_link_is_not_promised_for_when_its_campaign_is_opened_again(self, entry):
+        link, _ = entry
+        Campaign.objects.update(state="closed")
+        assert "works again if the campaign is opened again" in flat(Client().get(link))
+        Invitation.objects.update(expires_at=timezone.now())
+        assert "works again" not in flat(Client().get(link))
 
     def test_staff_alone_see_the_ids(self, entry, client_of):
         link, campaign = entry

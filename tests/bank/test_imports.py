@@ -295,6 +295,29 @@ def test_an_imported_run_says_how_many_verdicts_it_has_as_other_runs_do(small, f
     assert said() == (None, None, None)
 
 
+WRONG_ORDERS = {
+    "another's": ["m1", "m3"],
+    "one twice": ["m1", "m1"],
+    "one left out": ["m1"],
+    "one too many": ["m1", "m2", "m1"],
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ORDERS)
+def test_an_order_that_does_not_name_each_response_once_is_refused_by_its_line(wrong, small, folder, manage):
+    rows = [JUDGMENT | {"choice": "first"}, JUDGMENT | {"sample": "b", "choice": "first", "order": WRONG_ORDERS[wrong]}]
+    status, _, err = manage("import_judgments", "generic", folder("judgments", rows), "--benchmark", "small")
+    assert (status, Judgment.objects.count()) == (1, 0)
+    assert "judgments.jsonl, line 2: " in err
+    assert "order does not name every response once" in err
+    ones = [{"judge": name, "protocol": "pairwise-criteria", "order": ["m1", "m2"]} for name in ("j", "k")]
+    ones[1]["order"] = WRONG_ORDERS[wrong]
+    row = LABEL | {"protocol": "compare-analyses", "choice": "first", "compared": ones}
+    status, _, err = manage("import_labels", "generic", folder("labels", [row]), "--benchmark", "small")
+    assert (status, Label.objects.count()) == (1, 0)
+    assert "compared: order does not name every response once" in err
+
+
 def test_a_judgment_without_verdict_needs_a_status_that_says_why(small, folder, manage):
     path = folder("judgments", [JUDGMENT, JUDGMENT | {"status": "refused", "choice": "first"}])
     status, _, err = manage("import_judgments", "generic", path, "--benchmark", "small")

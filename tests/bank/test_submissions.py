@@ -504,6 +504,28 @@ def test_a_released_figure_stays_when_keys_are_corrected_afterwards(choices, all
     assert told(submission, "val", kept=True)[0] == value
 
 
+def test_the_score_to_beat_is_the_best_that_was_told_and_never_one_of_a_kept_half(choices, allow, send):
+    benchmark = choices(val=200)
+    allow(benchmark, private_half=True)
+    seed = actions.rules_of(benchmark).seed
+    shown, kept = [], []
+    for n in range(200):
+        (kept if is_kept(seed=seed, cluster=f"val{n}") else shown).append(n)
+
+    def sent(name, count):
+        right = {*shown[:count], *kept}
+        return send(benchmark, answers(benchmark, right=lambda n: n in right, splits=["val"]), name=name)
+
+    first = sent("first", 50)
+    value, _ = told(first, "val")
+    assert 0 < value < 0.9
+    actions.release(submission=first, now=NOON)
+    assert told(first, "val", kept=True) == (1.0, 1.0)
+    better, _ = told(sent("better", 90), "val")
+    assert better > value, "the kept half's 100% is no score of the shown one"
+    assert told(sent("between the two", 65), "val") == (None, better), "the best is to beat, not the first"
+
+
 def test_a_release_tells_no_figure_about_few_answers(choices, allow, send):
     benchmark = choices(val=60)
     allow(benchmark, private_half=True)

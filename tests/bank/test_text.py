@@ -292,6 +292,8 @@ class TestNames:
             ("I am Gemini, trained by Google.", "I am _, trained by _."),
             ("Gemini Pro 1.5 and gemini-pro", "_ and _"),
             ("As Wren, I think", "As _, I think"),
+            ("You may call me Wren.", "You may call me _."),
+            ("My name is Wren.", "My name is _."),
             ("Wren-3B, wren3b, WREN 3B", "_, _, _"),
             ("Kestrel-VL here", "_ here"),
             ("I am an AI assistant called Orrery.", "I am an AI assistant called _."),

@@ -1,11 +1,14 @@
 """Every tutorial does what it says, run as it is written."""
 
+import json
+import random
 import re
 
 import pytest
 from playwright.sync_api import expect
 
 from evalsite.demo.accounts import PASSWORD
+from stats import ladder
 from tests.docs.pages import differs, parts
 
 BY_COMMANDS = ("own-judge", "judge-against-people", "recipe", "own-comparisons", "gate", "providers", "inspect")
@@ -13,6 +16,7 @@ IN_THE_BROWSER = ("first-campaign", "submissions")
 SAID = {  # what a step of a page may say
     "open": r"As \*\*(?P<person>\w+)\*\*, open `(?P<path>\S+)`\.",
     "start": r"Press the solid button until the first pair is there\.",
+    "unfold": r"Open the menu \*\*(?P<name>[^*]+)\*\*\.",
     "press": r"Press \*\*(?P<name>[^*]+)\*\*\.",
     "write": r"Write `(?P<text>[^`]+)` into \*\*(?P<field>[^*]+)\*\*\.",
     "tick_in_row": r"In the row \*\*(?P<row>[^*]+)\*\*, tick \*\*(?P<column>[^*]+)\*\*\.",
@@ -37,6 +41,26 @@ def test_a_tutorial_in_the_browser_leads_where_it_says(page, reader, browser):
     assert hand.steps
     for tab in hand.pages.values():  # else the server waits for their connections when it stops
         tab.context.close()
+
+
+def test_whichever_half_an_installation_draws_the_same_answers_are_told_once_and_then_are_no_better(
+    tmp_path, monkeypatch
+):
+    """What the page of submissions shows of its two models; the halves are drawn by each installation's own key."""
+    monkeypatch.chdir(tmp_path)
+    written = next(part.text for part in parts("submissions") if part.kind == "run")
+    exec(re.search(r"<<'END'\n(.*?)^END$", written, re.MULTILINE | re.DOTALL)[1], {})
+    rows = [json.loads(line) for line in (tmp_path / "arithmetic.jsonl").read_text(encoding="utf-8").splitlines()]
+    keys = {row["key"]: row["answer"] for row in rows}
+    said = [json.loads(line) for line in (tmp_path / "my-model.jsonl").read_text(encoding="utf-8").splitlines()]
+    marks = [row["text"] == f"The answer is {keys[row['sample']]}." for row in said]
+    for seed in range(500):
+        coin = random.Random(seed)
+        hits = [mark for mark in marks if coin.random() < 0.5]
+        asked = {"hits": hits, "cluster": range(len(hits))}
+        first = ladder.told(base=[0.25] * len(hits), best=0.25, **asked)
+        assert first, seed
+        assert ladder.told(base=hits, best=first, **asked) is None, seed
 
 
 def followed(page, reader, hand):
@@ -83,6 +107,9 @@ class Hand:
         either = self.page.get_by_role("button", name=name).or_(self.page.get_by_role("link", name=name))
         either.first.click()
         self.page.wait_for_load_state("networkidle")
+
+    def unfold(self, name):
+        self.page.locator("summary").filter(has_text=name).click()
 
     def write(self, text, field):
         self.page.get_by_label(field).first.fill(text)

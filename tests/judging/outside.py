@@ -52,6 +52,7 @@ class Installation:
             "SECRET_KEY": "tests-only-" + "x" * 50,
             "CRITERIA_KEYS": "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=",
             "ALLOWED_HOSTS": "testserver",
+            "PORT": "0",  # any that is free: people run evalsite at the usual one beside
             "PYTHONPATH": str(ROOT),
         }
         self.environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # of the tests' own process, where a browser ran

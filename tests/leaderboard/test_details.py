@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from datetime import date
 
 import pytest
 
@@ -217,6 +218,17 @@ def test_staff_edit_the_card_by_page_and_by_api_and_nobody_else_does(voted, clie
     assert (told["name"], told["licence"], told["organisation"]) == ("Alder", "MIT", "North")
     refused = client_of("curator").post(page_of("Alder"), facts | {"price_in": "-1"})
     assert (refused.status_code, EvaluatedModel.objects.get(name="Alder").price_in) == (200, 0.5)
+
+
+def test_a_file_of_models_changes_nothing_that_is_known_not_even_a_no_or_a_price_of_nothing(voted, manage, tmp_path):
+    known = {"open": False, "price_in": 0.0, "licence": "MIT", "released": date(2026, 1, 2)}
+    EvaluatedModel.objects.filter(name="Alder").update(**known, price_out=None)
+    card = {"name": "Alder", "open": True, "price_in": 3, "price_out": 4, "licence": "Apache-2.0"}
+    (tmp_path / "models.jsonl").write_text(json.dumps(card | {"released": "2020-01-01"}))
+    sample = Benchmark.objects.get().samples.first().key
+    (tmp_path / "responses.jsonl").write_text(json.dumps({"sample": sample, "model": "Zelkova", "text": "Yes."}))
+    assert manage("import_responses", "generic", tmp_path, "--benchmark", "grove")[0] == 0
+    assert EvaluatedModel.objects.values(*known, "price_out").get(name="Alder") == known | {"price_out": 4}
 
 
 def test_a_file_of_models_fills_what_is_not_known_and_a_bad_one_is_refused_with_its_line(voted, manage, tmp_path):

@@ -30,6 +30,9 @@ SECRETS = {
     "CRITERIA_KEYS": "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=",
 }
 NOBODY = 65534
+# Whether a user can start this Python and its packages, from itself as `serve` does: setpriv finds a program by its own
+# rights still, below a home that the user may not enter.
+AGAIN = "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'import django'])"
 
 
 @pytest.fixture(scope="module")
@@ -210,9 +213,9 @@ def test_its_processes_start_by_nobody_from_a_read_only_tree_on_a_database_that_
     app, data = carried(world_readable / "app"), world_readable / "data"
     data.mkdir(mode=0o700)
     as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    if os.geteuid() == 0 and not subprocess.run([*as_nobody, sys.executable, "-c", "import django"]).returncode:
+    if os.geteuid() == 0 and not subprocess.run([*as_nobody, sys.executable, "-c", AGAIN], cwd=app).returncode:
         os.chown(data, NOBODY, NOBODY)
-    else:  # by whoever runs the tests, who is no administrator, or has packages that nobody else may read
+    else:  # by whoever runs the tests, who is no administrator, or has a Python that nobody else may read
         as_nobody = []
     database = server._replace(netloc=f"{server.netloc.rpartition('@')[0]}@127.0.0.1:{relay}", path=f"/{name}").geturl()
     changes = {"0.0.0.0:8000": f"127.0.0.1:{port}"}

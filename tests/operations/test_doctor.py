@@ -140,6 +140,23 @@ def test_a_backup_that_did_not_come(well, people, settings, tmp_path):
     assert "Set S3_BUCKET" in faulty("backup")
 
 
+def test_backups_are_missed_from_the_third_day_on(well, people, settings, tmp_path):
+    settings.BACKUP_FOLDER = str(tmp_path)
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    made = folders.begin(tmp_path)
+    (made / folders.MANIFEST).write_text("{}")
+    now = timezone.now()
+
+    def made_before(age):
+        nonlocal made
+        made = made.rename(made.with_name((now - age).strftime(folders.TIME)))
+
+    made_before(timedelta(hours=47))
+    assert "backup" not in examined(), "one night's may come late"
+    made_before(timedelta(hours=49))
+    assert "since" in warned("backup")
+
+
 def test_a_mail_server_that_refuses(well, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
