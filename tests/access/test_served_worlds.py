@@ -37,7 +37,7 @@ MOST = 230  # addresses that each role walks
 MASKS = {
     "tokens of forms": rb'(csrfmiddlewaretoken" value="|CSRFToken": "|csrftoken=|name="key" value=")[\w-]+',
     "moments": rb"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?",
-    "days and times in words": rb"\d{1,2} [A-Z][a-z]{2} \d{4}(, \d\d:\d\d)?( UTC)?|\d\d:\d\d:\d\d",
+    "days and times in words": rb"\d{1,2} [A-Z][a-z]{2} \d{4}(,? \d\d:\d\d)?( UTC)?|\d\d:\d\d:\d\d",
 }
 # Made of the whole body, masked parts and all, or of the moment.
 HEADERS_LEFT_OUT = {"date", "set-cookie", "etag", "last-modified", "expires"}

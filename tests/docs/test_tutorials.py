@@ -16,7 +16,6 @@ IN_THE_BROWSER = ("first-campaign", "submissions")
 SAID = {  # what a step of a page may say
     "open": r"As \*\*(?P<person>\w+)\*\*, open `(?P<path>\S+)`\.",
     "start": r"Press the solid button until the first pair is there\.",
-    "unfold": r"Open the menu \*\*(?P<name>[^*]+)\*\*\.",
     "press": r"Press \*\*(?P<name>[^*]+)\*\*\.",
     "write": r"Write `(?P<text>[^`]+)` into \*\*(?P<field>[^*]+)\*\*\.",
     "tick_in_row": r"In the row \*\*(?P<row>[^*]+)\*\*, tick \*\*(?P<column>[^*]+)\*\*\.",
@@ -107,9 +106,6 @@ class Hand:
         either = self.page.get_by_role("button", name=name).or_(self.page.get_by_role("link", name=name))
         either.first.click()
         self.page.wait_for_load_state("networkidle")
-
-    def unfold(self, name):
-        self.page.locator("summary").filter(has_text=name).click()
 
     def write(self, text, field):
         self.page.get_by_label(field).first.fill(text)
