@@ -22,7 +22,7 @@ from judging.work import run_kinds, store
 from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
 from judging.work.identity import Reported
-from judging.work.pace import Pacer
+from judging.work.pace import LONGEST_PAUSE, Pacer
 from judging.work.writer import Writer
 
 UNREADABLE = ("parse_failed", "refused")
@@ -163,6 +163,8 @@ class CallResults(Writer):
             told = zip(answer.allowances, sizes, strict=True)
             self.limiter.told(now, [(one.left / max(1.0, size), one.seconds) for one, size in told])
         halt = self.health.note(answer, now=now, limiter=self.limiter)
+        if answer.outcome in FINAL:
+            self.limiter.answered()
         row: run_kinds.Row | None = None
         if answer.outcome == Outcome.OK:
             self.limiter.succeeded()
@@ -276,7 +278,8 @@ class CallResults(Writer):
         """Put a job back for another call; False when it has had its share."""
         if answer.outcome == Outcome.UNREACHABLE:
             if now >= self.limiter.closed_until:
-                self.limiter.closed_until = now + min(self.patience.wait_after(self.health.rounds), 10.0)
+                wait = self.patience.wait_after(self.health.rounds)
+                self.limiter.closed_until = now + min(wait, LONGEST_PAUSE)
             at = self.limiter.closed_until
         else:
             limited = answer.outcome == Outcome.RATE
@@ -294,6 +297,8 @@ class CallResults(Writer):
             at = now + wait
             if limited:
                 self.limiter.limited(now, at - now)
+            elif answer.outcome != Outcome.OK and not self.is_last(pending):  # those that are left wait each by itself
+                self.limiter.failed(now, self.patience.wait_after)
         pending.why = answer.outcome
         heapq.heappush(self.later, (at, next(self.numbers), pending))
         return True
