@@ -225,6 +225,7 @@ class Run(models.Model):
     def shows_pictures(self) -> bool:
         """Whether its calls show the images of their samples, if there are any."""
         sees = not self.judge.is_baseline and self.kind not in (Run.Kind.REWRITES, Run.Kind.VERBS)
+        sees = sees and not self.settings.get("no_pictures")
         return sees and self.settings.get("context", "image") == "image"
 
     @property

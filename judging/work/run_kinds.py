@@ -293,7 +293,8 @@ class CollectingKind(TaskRunKind[Task]):
         self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
 
     def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
-        images = plan.images_by_sample(sample__in={row.sample_id for row in rows})
+        shown = self.collector.shows(self.run.settings)
+        images = plan.images_by_sample(sample__in={row.sample_id for row in rows}) if shown else {}
         if self.right:
             self.right.look_up(list({row.sample_id: row.sample for row in rows}.values()))
         return [
