@@ -1,10 +1,12 @@
 # evalsite for others, behind a proxy: compose.yaml starts it with all that it needs (docs/container.md).
 FROM python:3.11-slim-trixie AS build
-COPY requirements/base.txt requirements/postgres.txt requirements/s3.txt /tmp/requirements/
+COPY requirements/base.txt requirements/postgres.txt requirements/s3.txt requirements/sso.txt requirements/sentry.txt \
+    requirements/parquet.txt /tmp/requirements/
 RUN python -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes \
         --only-binary :all: -r /tmp/requirements/base.txt -r /tmp/requirements/postgres.txt \
-        -r /tmp/requirements/s3.txt
+        -r /tmp/requirements/s3.txt -r /tmp/requirements/sso.txt -r /tmp/requirements/sentry.txt \
+        -r /tmp/requirements/parquet.txt
 
 FROM python:3.11-slim-trixie
 LABEL org.opencontainers.image.title="evalsite" org.opencontainers.image.licenses="MIT"

@@ -2,11 +2,20 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from datetime import timedelta
+from smtplib import (
+    SMTPDataError,
+    SMTPException,
+    SMTPNotSupportedError,
+    SMTPRecipientsRefused,
+    SMTPSenderRefused,
+)
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
-from django.core.mail import send_mail
+from django.core.mail import EmailMessage, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -21,6 +30,7 @@ from accounts.models import Mail, User
 log = logging.getLogger(__name__)
 # Before the next try; after the last the mail is given up.
 WAITS = [timedelta(minutes=minutes) for minutes in (1, 5, 60, 360)]
+CLOSING = 421  # what a server says that ends the connection, see RFC 5321
 
 
 def is_set_up() -> bool:
@@ -60,16 +70,52 @@ def queue_password_link(person: User, host: str = "") -> None:
 
 
 async def send_waiting() -> None:
-    """Send what waits. A mail may arrive twice if a worker dies between sending and noting it, and never not at all."""
-    for mail in await db(lambda: list(Mail.objects.filter(not_before__lte=timezone.now()).order_by("pk"))):
-        try:
-            await asyncio.to_thread(send_mail, mail.subject, mail.text, None, [mail.to])
-        except Exception as error:  # of whatever kind: an address that no mail can be made for does not stop the others
-            await db(_put_back, mail, type(error).__name__)
-            if isinstance(error, OSError):
-                return  # the mail server does not answer: the others wait with it
-        else:
-            await db(mail.delete)
+    """Send what waits, over one connection. A mail may arrive twice if a worker or the connection dies between sending
+    and noting it, and never not at all.
+    """
+    server, answered, last = get_connection(), False, 0
+    try:
+        while mail := await db(_next, last):
+            number = mail.pk  # once it is deleted it has none
+            message = EmailMessage(mail.subject, mail.text, None, [mail.to], connection=server)
+            try:
+                await asyncio.to_thread(server.open)
+                await asyncio.to_thread(message.send)
+            except Exception as error:  # of whatever kind: an address that no mail can be made for stops no others
+                gone = _is_gone(error)
+                if gone and answered:  # it has had enough of this connection, as after many dead addresses
+                    await _close(server)
+                    answered = False
+                    continue
+                await db(_put_back, mail, type(error).__name__)
+                if gone:
+                    return  # the mail server does not answer: the others wait with it
+                answered = answered or isinstance(error, SMTPException)
+            else:
+                answered = True
+                await db(mail.delete)
+            last = number
+    finally:
+        await _close(server)
+
+
+async def _close(server: BaseEmailBackend) -> None:
+    with suppress(OSError):  # it is gone already
+        await asyncio.to_thread(server.close)
+
+
+def _next(last: int) -> Mail | None:
+    return Mail.objects.filter(pk__gt=last, not_before__lte=timezone.now()).order_by("pk").first()
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether the mail server answers no more, or lets nobody in, instead of refusing one mail."""
+    if isinstance(error, SMTPRecipientsRefused):
+        return any(code == CLOSING for code, _ in error.recipients.values())
+    if isinstance(error, SMTPSenderRefused | SMTPDataError):
+        return error.smtp_code == CLOSING
+    # Each SMTPException is an OSError. Of the others, what a mail needs and the server has not is about that mail.
+    return isinstance(error, OSError) and not isinstance(error, SMTPNotSupportedError)
 
 
 def _put_back(mail: Mail, error: str) -> None:

@@ -4,9 +4,12 @@
 Each examination answers with one Finding. None of them writes anything.
 """
 
+import json
 import logging
 import os
 import platform
+import pwd
+import re
 import shutil
 import socket
 import sqlite3
@@ -15,12 +18,14 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core import signing
 from django.core.mail import get_connection
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -28,11 +33,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Max
+from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from accounts import mail
 from accounts.installation_key import WrongKeys, check_keys
-from accounts.models import AuditEntry, Mail, Role, User
+from accounts.jobs import REGISTERED
+from accounts.models import AuditEntry, Job, Mail, Role, Session, User
 from bank import database, media, objects
 from bank.database import execute
 from bank.errors import outage
@@ -51,13 +58,20 @@ OLDER = (
     "it was made by a version whose data this one cannot take over. Nothing was changed. Start with a new data folder "
     "(EVALSITE_DATA) and, where DATABASE_URL is set, an empty database; or go back to the version that made it"
 )
-PATIENCE = 2000  # milliseconds that a probe waits for whoever writes
+NEWER = (
+    "it was made by a newer version than this one. Nothing was changed. Install that version (docs/upgrading.md), or "
+    "go back to the backup of before the update"
+)
+PATIENCE = 1000  # milliseconds that a probe waits for whoever writes
 SPARE, SCARCE = 64 * 2**20, 2**30  # bytes that must be free, and that should be
 ANSWERS_WITHIN = 5  # seconds, of what is asked by network
 STARTS_WITHIN = 60  # seconds, of the database after the machine
 CLOCK_OFF = 5  # seconds that the clocks of machines may differ
 BACKUP_DUE = timedelta(days=2)  # at the latest
+JOB_DUE = timedelta(hours=1)  # at the latest, since its time has come
+SESSIONS = 5  # of the newest that are tried
 PICTURES = 200  # of the newest that are looked for
+SAID = 2**20  # bytes that are read of what another server says
 STATIC = "favicon.svg"  # any file that pages link to
 # https://sqlite.org/wal.html, section 11: fixed in these versions.
 FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
@@ -107,7 +121,8 @@ def _room(folder: Path) -> tuple[int, str]:
 
 def storage() -> Finding:
     """Whether the folders can be written and have room, and whether only we can read them."""
-    for folder in (Path(settings.MEDIA_ROOT), Path(settings.DATA)):
+    of_metrics = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    for folder in (*([Path(of_metrics)] if of_metrics else []), Path(settings.MEDIA_ROOT), Path(settings.DATA)):
         free, words = _room(folder)
         if words:
             return fault(words)
@@ -140,7 +155,9 @@ def writable() -> Finding:
             WorkerBeat.objects.filter(pk=-1).update(name="")
             transaction.set_rollback(True)
     except DatabaseError as error:
-        if words := _damage(error) or outage(error):  # else a table that is not there: a matter of migrations
+        file = Path(connection.settings_dict["NAME"])
+        owned = _of_another(file) if connection.vendor == "sqlite" and "readonly" in str(error) else ""
+        if words := owned or _damage(error) or outage(error):  # else a table that is not there: a matter of migrations
             return fault(words)
     return server()
 
@@ -153,8 +170,32 @@ def _no_answer() -> str:
         words, why = outage(error), " ".join(str(error).split())
         if words and "does not answer" not in words:
             return words
+        if connection.vendor == "sqlite" and (words := _of_another(Path(connection.settings_dict["NAME"]))):
+            return words
         return f"The database does not answer: {why}. DATABASE_URL says where it is."
     return ""
+
+
+def _of_another(file: Path) -> str:
+    """The way out if the database's file, or its folder, is another user's; else ""."""
+    for path in (file.parent, file):
+        try:
+            owner = path.stat().st_uid
+        except OSError:
+            return ""  # it is not there; or its folder may not be entered, which was found before
+        needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+        if owner != os.geteuid() and not os.access(path, needed, effective_ids=True):
+            theirs, ours = _user(owner), _user(os.geteuid())
+            chown = f"chown {ours} {path}{'*' if path == file else ''}"
+            return f"{path} belongs to {theirs}, and this runs as {ours}: run `{chown}`, or run this as {theirs}"
+    return ""
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def _damage(error: DatabaseError) -> str:
@@ -202,8 +243,8 @@ def _wait_at_most(milliseconds: int) -> None:
 
 def migrations() -> Finding:
     """Whether the tables are those of this version."""
-    if older(connection):
-        return fault(OLDER)
+    if other := of_other_version(connection):
+        return fault(other)
     executor = MigrationExecutor(connection)
     waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     if waiting:
@@ -212,15 +253,20 @@ def migrations() -> Finding:
     return fault(f"the triggers of {', '.join(tables)} are missing: run `manage.py migrate`") if tables else ok()
 
 
-def older(database: BaseDatabaseWrapper) -> bool:
-    """Whether the database was made by migrations that are no longer here.
+def of_other_version(database: BaseDatabaseWrapper) -> str:
+    """What to say of a database that was made by migrations which are not here, or not any more; else "".
 
     Squashed ones may have gone: Django records those that they replace as well.
     """
     applied = set(MigrationRecorder(database).applied_migrations())
     ours = set(MigrationLoader(None).disk_migrations)
-    apps = {app for app, _ in ours}
-    return any(app in apps and "_squashed_" not in name for app, name in applied - ours)
+    newest: dict[str, str] = {}
+    for app, name in ours:
+        newest[app] = max(newest.get(app, ""), name)
+    unknown = [(app, name) for app, name in applied - ours if app in newest and "_squashed_" not in name]
+    if not unknown:
+        return ""
+    return NEWER if all(name[:4] > newest[app][:4] for app, name in unknown) else OLDER
 
 
 def keys() -> Finding:
@@ -262,6 +308,94 @@ def worker() -> Finding:
     if silent >= WorkerBeat.SILENT_AFTER:
         return fault(f"silent for {silent.total_seconds():.0f} s: look at its log, or start it again")
     return ok(f"{WorkerBeat.objects.living().count()}, the newest seen {silent.total_seconds():.0f} s ago")
+
+
+def queue() -> Finding:
+    """Whether the queue's tables are whole, and its oldest job is not too old."""
+    try:
+        if missing := _missing_of_queue():
+            return fault(f"{', '.join(missing)} of the database is missing, so no job is done: {RESTORE}")
+        name, since = _oldest_job()
+    except DatabaseError as error:
+        if words := _damage(error) or outage(error):
+            return fault(words)
+        return fault(f"its tables are damaged ({' '.join(str(error).split())}), so no job is done: {RESTORE}")
+    if since is None or (age := timezone.now() - since) < JOB_DUE:
+        return ok()
+    return warning(
+        f"`{name}` has waited, or been under way, for {age.total_seconds() / 3600:.0f} h: look at the worker's log, "
+        "and start the worker again if it stands still"
+    )
+
+
+RESTORE = "run `manage.py restore` of the newest backup"
+
+
+def _missing_of_queue() -> list[str]:
+    """What Procrastinate made in the database and is not there any more; the table of SQLite is asked itself."""
+    if connection.vendor == "sqlite":
+        return []
+    from procrastinate.schema import SchemaManager
+
+    wanted = set(re.findall(r"^CREATE (?:TABLE|FUNCTION) (\w+)", SchemaManager.get_schema(), re.MULTILINE))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) "
+            "UNION SELECT proname FROM pg_proc WHERE pg_function_is_visible(oid)"
+        )
+        return sorted(wanted - {name for (name,) in cursor.fetchall()})
+
+
+def _oldest_job() -> tuple[str, datetime | None]:
+    """The name of the job whose time came first, and when that was."""
+    now = timezone.now()
+    if connection.vendor == "sqlite":
+        jobs = Job.objects.filter(not_before__lte=now, name__in=list(REGISTERED))
+        return jobs.order_by("not_before").values_list("name", "not_before").first() or ("", None)
+    from procrastinate.contrib.django.models import ProcrastinateEvent
+
+    came = Greatest("at", Coalesce("job__scheduled_at", "at"))
+    events = ProcrastinateEvent._default_manager.filter(type="deferred", job__status__in=("todo", "doing"))
+    rows = events.annotate(came=came).filter(came__lte=now).order_by("came")
+    return rows.values_list("job__task_name", "came").first() or ("", None)
+
+
+def sessions() -> Finding:
+    """Whether SECRET_KEY signed one of the newest sessions."""
+    store = Session.get_session_store_class()()
+    newest = Session.objects.order_by("-expire_date").values_list("session_data", flat=True)[:SESSIONS]
+    wrong = [_is_forged(data, store) for data in newest]
+    if not wrong or not all(wrong):
+        return ok()
+    return warning(
+        "SECRET_KEY is another one than signed the newest sessions: put the old one back (also as it stands in the "
+        "backup), or everybody signs in again and links that were mailed are dead"
+    )
+
+
+def _is_forged(data: str, store: Any) -> bool:
+    try:
+        signing.loads(data, salt=store.key_salt, serializer=store.serializer)
+    except signing.BadSignature:
+        return True
+    return False
+
+
+def sign_on() -> Finding:
+    """Whether the provider of single sign-on answers, and calls itself as SSO_ISSUER does."""
+    if not settings.SSO_ISSUER:
+        return ok("no provider is set")
+    url = f"{settings.SSO_ISSUER.rstrip('/')}/.well-known/openid-configuration"
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWERS_WITHIN) as reply:  # noqa: S310 (an address of the settings)
+            issuer = json.loads(reply.read(SAID))["issuer"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = getattr(error, "reason", error)
+        who = "nobody can sign in" if not settings.SSO_PASSWORDS else "only who has a password can sign in"
+        return fault(f"{url} does not answer as a provider does ({reason}), so {who}: look at it, or at SSO_ISSUER")
+    if issuer != settings.SSO_ISSUER:
+        return fault(f"the provider calls itself {str(issuer)[:200]!r}: set SSO_ISSUER to that")
+    return ok(f"{settings.SSO_ISSUER} answers")
 
 
 def mails() -> Finding:
@@ -347,6 +481,11 @@ def pictures() -> Finding:
     """Whether the media folder is the one of the database, with its newest pictures."""
     newest = list(SampleImage.objects.order_by("-pk")[:PICTURES])
     gone = [one.path for one in newest if not media.exists(one.path)]
+    if not gone and (closed := [words for one in newest if (words := _why_not_read(one.path))]):
+        return fault(
+            f"{len(closed)} of the newest {len(newest)} pictures cannot be read ({closed[0]}): they must belong to the "
+            f"user that runs this, as {media.place()} does"
+        )
     if gone or not media_matches_database():
         return fault(
             f"{len(gone)} of the newest {len(newest)} pictures are not in {media.place()}: mount the folder, or set "
@@ -355,6 +494,17 @@ def pictures() -> Finding:
     if newest and (away := objects.of("default")) and _is_public(away.address(newest[0].path)):
         return fault("anybody can read the pictures in S3_BUCKET: remove its public policy or ACL")
     return ok(f"{SampleImage.objects.count()} pictures")
+
+
+def _why_not_read(name: str) -> str:
+    """Why the file of a picture cannot be read, "" if it can. Of storage elsewhere, it was asked for already."""
+    if objects.of("default"):
+        return ""
+    try:
+        media.opened(name).close()
+    except OSError as error:
+        return f"{name}: {error.strerror}"
+    return ""
 
 
 def _is_public(url: str) -> bool:
@@ -369,6 +519,8 @@ def backups() -> Finding:
     """Whether the backup that a worker makes each day is there."""
     if not (folder := settings.BACKUP_FOLDER):
         return ok("none by itself: set BACKUP_FOLDER, or run `manage.py backup` each day")
+    if connection.vendor == "postgresql" and not shutil.which("pg_dump"):
+        return fault("pg_dump is not here, and makes them: install PostgreSQL's client (Debian's postgresql-client)")
     try:
         newest = nightly.newest()
     except Failed as error:
@@ -388,7 +540,10 @@ EXAMINATIONS: dict[str, Examination] = {
     "database": writable,
     **READY,
     "accounts": demo_accounts,
+    "queue": queue,
+    "sessions": sessions,
     "static files": static_files,
+    "single sign-on": sign_on,
     "mail": mails,
     "proxy": proxy,
     "clock": clock,
@@ -396,7 +551,7 @@ EXAMINATIONS: dict[str, Examination] = {
     "pictures": pictures,
     "backup": backups,
 }
-NEED_NO_TABLES = ("python", "storage", "database", "static files", "proxy", "backup")
+NEED_NO_TABLES = ("python", "storage", "database", "static files", "single sign-on", "proxy", "backup")
 
 
 def examine() -> Iterator[tuple[str, Finding]]:

@@ -77,7 +77,8 @@ def main() -> None:
         _wait_for(asked.health, children)
         print(asked.say, flush=True)
         if asked.then:
-            processes.append(_start(["manage.py", asked.then]))
+            # Ctrl-C at the terminal is for this process, which ends that one.
+            processes.append(_start(["manage.py", asked.then], interrupted=False))
         while True:
             _look_after(children, processes)
             time.sleep(0.5)
@@ -94,11 +95,13 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _start(arguments: list[str]) -> subprocess.Popen[bytes]:
+def _start(arguments: list[str], *, interrupted: bool = True) -> subprocess.Popen[bytes]:
     parent = os.getpid()
 
     def end_with_parent() -> None:
         """Where the system can (Linux): a killed parent takes its children with it, so that no port stays taken."""
+        if not interrupted:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
             if os.getppid() != parent:

@@ -1,9 +1,11 @@
 """How gunicorn serves evalsite: its settings, for ``manage.py serve`` and for ``gunicorn.conf.py``."""
 
+import logging
 import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 wsgi_app = "evalsite.wsgi"
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
@@ -30,6 +32,15 @@ _OWN = "evalsite-metrics-"
 if not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix=_OWN)
 os.makedirs(os.environ["PROMETHEUS_MULTIPROC_DIR"], mode=0o700, exist_ok=True)
+
+
+def when_ready(server: Any) -> None:
+    """Say nothing of memory where a worker is killed since it did not stop in time: then the server listens no more."""
+
+    def tells(record: logging.LogRecord) -> bool:
+        return bool(server.LISTENERS) or "out of memory" not in record.getMessage()
+
+    logging.getLogger("gunicorn.error").addFilter(tells)
 
 
 def on_exit(server: object) -> None:

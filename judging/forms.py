@@ -215,9 +215,10 @@ class CollectForm(RequestForm):
     )
     circular = tick("Options in every rotation, for circular evaluation")
     stop_rotations = tick("Stop the rotations of a question after a wrong one, where its key is open to everybody")
+    no_pictures = tick("Without the pictures, as a model of its own: what the text alone gives away")
     replace = tick("Replace existing descriptions")
 
-    TICKS = ("as_printed", "circular", "stop_rotations", "replace", "reuse", "batched", "new")
+    TICKS = ("as_printed", "circular", "stop_rotations", "no_pictures", "replace", "reuse", "batched", "new")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -8,7 +8,7 @@ A web process computes boards of small benchmarks alone.
 import base64
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import wraps
@@ -38,7 +38,8 @@ from leaderboard.votes import verdicts_up_to
 
 log = logging.getLogger(__name__)
 MANY = 50_000  # answers or verdicts of a benchmark, from which on a job draws its pages
-MOST_WAITING = 200  # pages that nobody has drawn yet
+MOST_WAITING = 200  # pages that nobody has drawn yet, for the same readers; of one address, fewer
+MOST_WAITING_HERE, MOST_HERE = 20, 100  # pages of one address, with whatever parameters: to be drawn, and kept
 RECENT = timedelta(days=1)
 MOST_AGAIN = 20  # pages that are drawn again after an import, without being asked for
 AGAIN_AFTER = 3  # seconds after which a page that is being drawn is asked for again
@@ -46,20 +47,25 @@ PART = "<!--part-->"  # before each part of a page, see leaderboard/_parts.html
 PARTS = ("section", "social", "title", "social_title", "description", "styles", "scripts", "main")
 TIMES = re.compile(r"<time\b.*?</time>", re.DOTALL)
 KEPT = ("Content-Disposition", "Location")  # headers
+LISTS = ("show", "judge")  # parameters of which all values are read; of others the last one is
 WAITS = "This is being computed. Ask again in some seconds."
 
 View = TypeVar("View", bound=Callable[..., Any])
 
 
-def prepared(*, by_role: bool = False) -> Callable[[View], View]:
-    """Have a job draw a view over many verdicts: of the benchmark ``name`` alone, or without one of all. If kept
-    ``by_role``, it must be the same for everybody of a role without rights of their own; else each person has a page.
+def prepared(*takes: str, by_role: bool = False) -> Callable[[View], View]:
+    """Have a job draw a view over many verdicts: of the benchmark ``name`` alone, or without one of all. ``takes``: the
+    parameters that it reads, beside those of ``of_benchmark``; the job's request has no others. If kept ``by_role``, it
+    must be the same for everybody of a role without rights of their own; else each person has a page.
     """
 
     def declare(view: View) -> View:
+        every = (*takes, *getattr(view, "parameters", ()))
+
         @wraps(view)
         def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            return answered(request, lambda: view(request, *args, **kwargs), named=kwargs.get("name"), by_role=by_role)
+            named = kwargs.get("name")
+            return answered(request, lambda: view(request, *args, **kwargs), takes=every, named=named, by_role=by_role)
 
         return answer  # type: ignore[return-value]
 
@@ -70,6 +76,7 @@ def answered(
     request: Any,
     draw: Callable[[], HttpResponse],
     *,
+    takes: Sequence[str],
     named: str | None = None,
     alone: bool = True,
     by_role: bool = False,
@@ -77,9 +84,10 @@ def answered(
     waits: Callable[[Any], HttpResponse] | None = None,
     of_recipes: bool = False,
 ) -> HttpResponse:
-    """What ``draw`` answers, drawn here or by a job. ``named``: its benchmark; ``alone``: whether it shows nothing of
-    others; ``accept``: the media type, where one address has several; ``waits``: answers while it is first drawn;
-    ``of_recipes``: that it is many answers by recipes, and not many verdicts, which take long.
+    """What ``draw`` answers, drawn here or by a job. ``takes``: the parameters that it reads; ``named``: its benchmark;
+    ``alone``: whether it shows nothing of others; ``accept``: the media type, where one address has several; ``waits``:
+    answers while it is first drawn; ``of_recipes``: that it is many answers by recipes, and not many verdicts, which
+    take long.
     """
     if request.method not in ("GET", "HEAD") or settings.DEBUG or hasattr(request, "preparing"):
         return draw()
@@ -92,7 +100,7 @@ def answered(
     pk = pk if alone else None
     asked = {
         "path": request.path,
-        "query": _query(request),
+        "query": _query(request, takes),
         "for": _audience(request.user, by_role=by_role),
         "class": str(class_of(request.user)),
         "secure": request.is_secure(),
@@ -110,7 +118,7 @@ def answered(
     if not (is_large(pk) if pk else (sees_many_answers if of_recipes else _sees_large)(request.user)):
         return draw()
     if page is None:
-        if PreparedPage.objects.filter(status=None).count() >= MOST_WAITING:
+        if not _has_room(asked):
             return (waits or _waits)(request)
         page, _ = PreparedPage.objects.get_or_create(key=key, defaults={"asked": asked, "benchmark_id": pk})
     jobs.defer("prepare_page", page=page.pk)
@@ -148,8 +156,24 @@ def sees_many_answers(viewer: Viewer) -> bool:
     return until_changed(("many answers", class_of(viewer)), many)
 
 
-def _query(request: Any) -> list[tuple[str, str]]:
-    return [(name, value) for name, values in request.GET.lists() for value in values if value]
+def _query(request: Any, takes: Sequence[str]) -> list[tuple[str, str]]:
+    """What the address says that its view reads. Whatever else it holds, it is the same page."""
+    every = {name: request.GET.getlist(name) for name in sorted({*takes})}
+    read = {name: values if name in LISTS else values[-1:] for name, values in every.items()}
+    return [(name, value) for name, values in read.items() for value in values if value]
+
+
+def _has_room(asked: dict[str, Any]) -> bool:
+    """Whether one more page may wait. Pages of its address beyond the newest go, but not the one that asks for nothing
+    in particular. No reader takes the room of another role's.
+    """
+    theirs = PreparedPage.objects.filter(asked__for=asked["for"])
+    here = theirs.filter(asked__path=asked["path"])
+    if theirs.filter(status=None).count() >= MOST_WAITING or here.filter(status=None).count() >= MOST_WAITING_HERE:
+        return False
+    drawn = here.exclude(status=None).exclude(asked__query=[]).order_by("-pk")
+    PreparedPage.objects.filter(pk__in=list(drawn.values_list("pk", flat=True)[MOST_HERE - 1 :])).delete()
+    return True
 
 
 def _audience(viewer: Viewer, *, by_role: bool) -> str:

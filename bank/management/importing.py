@@ -23,7 +23,8 @@ from bank.intake.imports.context import ImportOptions
 from bank.intake.imports.engine import nothing_more, run_import
 from bank.models import Benchmark
 
-MOST_ALIKE = 50
+MOST_ALIKE = 50  # warnings
+MOST_BAD, MOST_KINDS = 10, 10  # bad rows alike, and kinds of them, unless every one is asked for
 ALIKE = re.compile(r"'[^']*'|\d+")
 
 
@@ -117,8 +118,12 @@ class ImportCommand(UncheckedCommand):
     def tell(self, report: Report, options: dict[str, Any]) -> None:
         for line in gathered(report.warnings):
             self.stderr.write(f"warning  {line}")
-        for problem in report.problems:
-            self.stderr.write(f"bad row  {problem}")
+        if options["dry_run"]:
+            for problem in report.problems:
+                self.stderr.write(f"bad row  {problem}")
+        else:
+            for line in gathered(report.problems, most=MOST_BAD, kinds=MOST_KINDS):
+                self.stderr.write(f"bad row  {line}")
         if report.bad > len(report.problems):
             self.stderr.write(f"... and more; only the first {len(report.problems):,} are listed.")
         if options["dry_run"]:
@@ -153,15 +158,22 @@ def proposed_map(path: Path) -> str:
     return text + (f"# left out: {', '.join(nearest.unknown)}\n" if nearest.unknown else "")
 
 
-def gathered(warnings: Sequence[Problem]) -> Iterator[str]:
-    """Every warning; of many similar ones (except for names and numbers) the first and the number of others."""
+def gathered(problems: Sequence[Problem], *, most: int = MOST_ALIKE, kinds: int | None = None) -> Iterator[str]:
+    """Problems by file, field and reason; of similar ones (except for names and numbers) the first and the number of
+    others. Of more than so many ``kinds``, the commonest.
+    """
     alike: dict[tuple[str, str], list[Problem]] = {}
-    for warning in warnings:
-        alike.setdefault((warning.where.file, ALIKE.sub("", f"{warning.field} {warning.reason}")), []).append(warning)
-    for similar in alike.values():
-        yield from map(str, similar[:MOST_ALIKE])
-        if len(similar) > MOST_ALIKE:
-            yield f"{similar[0].where.file}: {len(similar) - MOST_ALIKE:,} more like the last one"
+    for problem in problems:
+        alike.setdefault((problem.where.file, ALIKE.sub("", f"{problem.field} {problem.reason}")), []).append(problem)
+    groups = list(alike.values())
+    if kinds is not None and len(groups) > kinds:
+        groups.sort(key=len, reverse=True)
+    for similar in groups[:kinds]:
+        yield from map(str, similar[:most])
+        if len(similar) > most:
+            yield f"{similar[0].where.file}: {len(similar) - most:,} more like the last one"
+    if others := groups[len(groups[:kinds]) :]:
+        yield f"and {sum(map(len, others)):,} of {len(others):,} other kinds: --dry-run lists every one"
 
 
 @contextmanager

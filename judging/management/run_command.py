@@ -80,6 +80,8 @@ class RunCommand(UncheckedCommand):
             raise CommandError(f"--settings is not JSON: {error}", returncode=2) from None
         if options["as_printed"] and isinstance(settings, dict):
             settings[AS_PRINTED] = True
+        if options.get("no_pictures") and isinstance(settings, dict):
+            settings["no_pictures"] = True
         statuses = _statuses(options["retry"])
         if statuses and options["new"]:
             raise CommandError("--retry continues the existing run, --new starts another.", returncode=2)

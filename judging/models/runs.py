@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 JURY = "jury"  # the setting that lists the runs of a jury's members
 BUDGET_SPENT = "The budget is used up"  # how the reason of a pause begins
+UNREAD = "Not one of its first replies can be read"  # what the reason of another pause says
 STRICT = "strict"  # verdicts are read on their own line and nowhere else
 
 
@@ -224,11 +225,17 @@ class Run(models.Model):
     def shows_pictures(self) -> bool:
         """Whether its calls show the images of their samples, if there are any."""
         sees = not self.judge.is_baseline and self.kind not in (Run.Kind.REWRITES, Run.Kind.VERBS)
+        sees = sees and not self.settings.get("no_pictures")
         return sees and self.settings.get("context", "image") == "image"
 
     @property
     def is_out_of_budget(self) -> bool:
         return self.state == Run.State.PAUSED and self.state_reason.startswith(BUDGET_SPENT)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it paused since none of its first replies held a verdict."""
+        return self.state == Run.State.PAUSED and UNREAD in self.state_reason
 
     @property
     def makes(self) -> str:

@@ -284,7 +284,8 @@ def _attacks(
 
 def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, Any]) -> None:
     """Raises BadInput for settings that the endpoint failed in its test; without pictures, none need be seen."""
-    blind = settings.get("context", "image") == "image" and judge.abilities.get("vision") is False
+    shows = settings.get("context", "image") == "image" and not settings.get("no_pictures")
+    blind = shows and judge.abilities.get("vision") is False
     if blind and SampleImage.objects.filter(sample__benchmark=benchmark).exists():
         raise BadInput(f"{judge.name} cannot see pictures, as its test showed: choose another context.", "settings")
     if settings.get("structured") and judge.abilities.get("json_schema") is not True:
@@ -458,6 +459,9 @@ def _check_may_stop(samples: Sequence[Sample], batched: bool) -> None:
 # ---- runs that let an endpoint write ----
 
 
+BLIND = " without pictures"  # what the name of a model ends with that answers so
+
+
 @dataclass(frozen=True, slots=True)
 class Collecting:
     """What a collecting run asks: all of its ``tasks``, and those ``missing`` of which the bank has no text yet."""
@@ -477,7 +481,8 @@ class Collecting:
     @property
     def failing(self) -> list[RunTask]:
         """Those missing that fail for sure: a picture of their sample is not stored here."""
-        return [task for task in self.missing if self.collector.sees and task.sample.absent_images]
+        shows = self.collector.shows(self.settings)
+        return [task for task in self.missing if shows and task.sample.absent_images]
 
 
 def plan_collecting(
@@ -499,6 +504,8 @@ def plan_collecting(
     chosen_settings, chosen_items = _split_settings(settings)
     item_set = item_sets.canonical(chosen_items, of_items=False)
     settings = collector.settings(chosen_settings)
+    if settings.get("no_pictures"):
+        name = check_endpoint(judge, budget, limit, f"{name}{BLIND}", purpose="write anything")
     query = Sample.objects.filter(benchmark=benchmark).exclude(status=Sample.Status.REJECTED)
     query = query.order_by("position", "pk")
     samples = list(item_sets.samples(item_set, benchmark=benchmark, query=query)[:limit])

@@ -70,9 +70,13 @@ class Collector(ABC):
         """The tasks of a sample: one, unless a collector has others."""
         return [0]
 
+    def shows(self, settings: Settings) -> bool:
+        """Whether the pictures of samples go with the calls."""
+        return self.sees and not settings.get("no_pictures")
+
     def task_images(self, place: int, images: Sequence[SampleImage]) -> tuple[SampleImage, ...]:
-        """The images that go with a task."""
-        return tuple(images) if self.sees else ()
+        """The images that go with a task, where they are shown."""
+        return tuple(images)
 
     @abstractmethod
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
@@ -111,20 +115,23 @@ class Collector(ABC):
 
 
 class Responses(Collector):
-    """The responses of an evaluated model to a benchmark's samples; options also in every rotation (CircularEval)."""
+    """The responses of an evaluated model to a benchmark's samples; options also in every rotation (CircularEval).
+    Without their pictures it is another model to the bank: the blind baseline of a benchmark.
+    """
 
     name = "responses"
     title = "Answers of a model"
     complete = "All responses of {model} are stored"
     printed = Printed("MMBench", "4.1, CircularEval", {"circular": True})
-    own_settings = {"circular": False, "stop_rotations": False}
+    own_settings = {"circular": False, "stop_rotations": False, "no_pictures": False}
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         settings = super().settings(chosen)
         if settings["stop_rotations"] and not settings["circular"]:
             raise BadSettings("stop_rotations: there are no rotations to stop without circular.")
-        if not settings["stop_rotations"]:
-            del settings["stop_rotations"]
+        for name in ("stop_rotations", "no_pictures"):
+            if not settings[name]:
+                del settings[name]
         return settings
 
     def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:

@@ -276,6 +276,14 @@ def endpoint_says(run: Run, *, viewer: Viewer) -> str:
     return "" if is_of_one else words
 
 
+@guard.working()
+def unread_reply(run: Run, *, viewer: Viewer) -> Judgment | None:
+    """A reply of a run that paused since none could be read; None for viewers who may not read what judges wrote."""
+    if not run.is_unread or not allowed(viewer, "read-analyses", of=run.benchmark):
+        return None
+    return run.judgments.exclude(raw__isnull=True).order_by("-pk").first()
+
+
 def _link_to_failures(run: Run, status: str, only: int | None, *, trials: bool) -> str:
     if run.kind == Run.Kind.JUDGMENTS:
         detail_page, list_page, parameter = "judging:judgment-detail", "judging:judgment-list", "show"

@@ -98,6 +98,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
         "all_items": tryouts.all_items(run),
         "show": show,
         "says": queries.endpoint_says(run, viewer=request.user) if progress.failures or run.state_reason else "",
+        "unread_reply": queries.unread_reply(run, viewer=request.user),
         "live": run.state in Run.GOING,
         "worker": queries.worker_seen(),
         "lacking": queries.workers_without_pictures(run),

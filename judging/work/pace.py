@@ -13,6 +13,7 @@ LATEST, MANY = 20, 0.25  # calls that are looked back upon, and the share of lim
 SLOWED_FOR, SLOWER = 1.0, 0.9
 # Limits by the minute are spread over what is left of it; of longer ones only the end is heeded.
 SPREAD_OVER, SLOWEST = 120.0, 60.0  # seconds
+LONGEST_PAUSE = 10.0  # seconds between two tries of an endpoint that is away, until its runs wait
 
 
 class Limiter:
@@ -20,8 +21,9 @@ class Limiter:
 
     Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. A second with a rate
     limit takes a tenth of the calls in flight, each success lets them grow again by a little. Where many of the latest
-    calls met one, all pause. What an endpoint says it takes yet is spread over the time until it takes more. Of the
-    judge's concurrency other workers may have their ``share``, too.
+    calls met one, all pause. What an endpoint says it takes yet is spread over the time until it takes more. As many
+    failures in a row as calls may be in flight take half of these, down to one that tries now and then; the first
+    answer gives them back. Of the judge's concurrency other workers may have their ``share``, too.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -36,6 +38,9 @@ class Limiter:
         self._slowed_at = -INFINITE
         self._latest: deque[bool] = deque(maxlen=LATEST)  # whether they met a limit
         self._wants: dict[asyncio.Event, bool] = {}
+        self._failed = 0  # calls in a row
+        self._tries = 0  # in vain, one at a time
+        self._before: float | None = None  # the limit before nothing but failures came
 
     @property
     def allowed(self) -> int:
@@ -44,8 +49,8 @@ class Limiter:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the endpoint takes fewer calls than it might get."""
-        return self.limit < self.share
+        """Whether the endpoint says that it takes fewer calls than it might get."""
+        return self.limit < self.share and self._before is None
 
     @property
     def wanted(self) -> bool:
@@ -90,7 +95,29 @@ class Limiter:
         self.in_flight -= 1
         self.wake()
 
+    def failed(self, now: float, wait_after: Callable[[int], float]) -> None:
+        """The endpoint failed a call, which was no limit. ``wait_after``: seconds after so many tries in vain."""
+        self._failed += 1
+        if self._failed < self.allowed:
+            return
+        self._failed = 0
+        if self._before is None:
+            self._before = self.limit
+        if self.allowed > 1:
+            self.limit = max(1.0, min(self.limit, self.share) / 2)
+        else:
+            self._tries += 1
+            self.closed_until = max(self.closed_until, now + min(wait_after(self._tries), LONGEST_PAUSE))
+
+    def answered(self) -> None:
+        """The endpoint had an answer, whatever it was."""
+        self._failed = self._tries = 0
+        if self._before is not None:
+            self.limit, self._before = min(self._before, float(self.most)), None
+            self.wake()
+
     def succeeded(self) -> None:
+        self.answered()
         self._latest.append(False)
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
 

@@ -15,17 +15,18 @@ from judging.endpoints.answers import Answer, Outcome, Reply
 from judging.endpoints.judges import waits_of
 from judging.endpoints.waiting import DAY, Errors, next_try
 from judging.models import Attempt, Run
-from judging.models.runs import BUDGET_SPENT
+from judging.models.runs import BUDGET_SPENT, UNREAD
 from judging.protocols.replies import ParsedVerdict, Reading, Status, joined, read_reply
 from judging.runs.requests import TOKEN_LIMITS, CallRequest, steps_of
 from judging.work import run_kinds, store
 from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
 from judging.work.identity import Reported
-from judging.work.pace import Pacer
+from judging.work.pace import LONGEST_PAUSE, Pacer
 from judging.work.writer import Writer
 
 UNREADABLE = ("parse_failed", "refused")
+CAME = (Outcome.OK, Outcome.FILTERED, "empty", *UNREADABLE)  # outcomes of calls that brought a reply without a verdict
 FINAL = {Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
 PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE, Outcome.GARBAGE}
 
@@ -79,6 +80,29 @@ class CallResults(Writer):
         self.numbers = itertools.count()
         self.unstored: set[int] = set()  # results of calls that wait for their commit
         self.fresh = asyncio.Event()
+        self.unread: int | None = None  # replies without a verdict so far; None once there is no need to count them
+
+    async def count_unread(self) -> None:
+        """Count from now on, unless the first replies are there already: whoever goes on with a run knows of them."""
+        most = self.patience.unread
+        if self.run.judges and not self.run.batched and self.stored < most < self.total:
+            came = self.run.attempts.filter(outcome__in=CAME)[:most]  # also those that were asked again
+            self.unread = 0 if await db(came.count) < most else None
+
+    def _note_reading(self, row: run_kinds.Row) -> None:
+        """Pause a run of which no reply can be read: all others would be paid for like these."""
+        if self.unread is None:
+            return
+        if row.status == "ok" and not row.reason.startswith(run_kinds.DRAWN):
+            self.unread = None
+            return
+        self.unread += 1
+        if self.unread >= self.patience.unread:
+            number, self.unread = self.unread, None
+            self.pause(
+                f"{UNREAD}, {number} of {number}, and the others would be paid for like them. Read one: if prompt or "
+                "judge has to change, start a new run; resume to go on with this one as it is."
+            )
 
     async def _reserve(self, each: timedelta, number: int) -> float:
         return await db(store.reserve, judge_id=self.judge.pk, each=each, number=number)
@@ -139,6 +163,8 @@ class CallResults(Writer):
             told = zip(answer.allowances, sizes, strict=True)
             self.limiter.told(now, [(one.left / max(1.0, size), one.seconds) for one, size in told])
         halt = self.health.note(answer, now=now, limiter=self.limiter)
+        if answer.outcome in FINAL:
+            self.limiter.answered()
         row: run_kinds.Row | None = None
         if answer.outcome == Outcome.OK:
             self.limiter.succeeded()
@@ -147,6 +173,7 @@ class CallResults(Writer):
                 if self.run.settings.get("step_calls") and self._stepped(pending, answer, cost):
                     return
                 row = self.kind.read(pending.job, request, answer.reply or Reply())
+                self._note_reading(row)
                 if row.status in UNREADABLE and pending.asked < self.run.settings.get("ask_again", 0):
                     self._ask_again(pending, row.status, at, answer, cost)
                     return
@@ -158,6 +185,8 @@ class CallResults(Writer):
         elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(pending, answer, now)):
             status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
             row = self.kind.row(pending.job, Reading(status, reason=answer.words))
+            if status == "filtered":
+                self._note_reading(row)
         if row:
             _of_call(row, request, answer)
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
@@ -249,7 +278,8 @@ class CallResults(Writer):
         """Put a job back for another call; False when it has had its share."""
         if answer.outcome == Outcome.UNREACHABLE:
             if now >= self.limiter.closed_until:
-                self.limiter.closed_until = now + min(self.patience.wait_after(self.health.rounds), 10.0)
+                wait = self.patience.wait_after(self.health.rounds)
+                self.limiter.closed_until = now + min(wait, LONGEST_PAUSE)
             at = self.limiter.closed_until
         else:
             limited = answer.outcome == Outcome.RATE
@@ -267,6 +297,8 @@ class CallResults(Writer):
             at = now + wait
             if limited:
                 self.limiter.limited(now, at - now)
+            elif answer.outcome != Outcome.OK and not self.is_last(pending):  # those that are left wait each by itself
+                self.limiter.failed(now, self.patience.wait_after)
         pending.why = answer.outcome
         heapq.heappush(self.later, (at, next(self.numbers), pending))
         return True

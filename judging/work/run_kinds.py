@@ -30,6 +30,7 @@ from judging.runs.requests import CallRequest, JudgeRequest
 
 Row = Judgment | Trial | Collected
 PAGE = 100  # rows of a run that are read at once
+DRAWN = "drawn: "  # how the reason of a verdict begins that stands in for a reply that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class JudgmentsKind(RunKind[Job]):
         if reading.status != "ok":
             substitute = self.protocol.fallback(request.material, plan.random_seed(self.run, job))
             if substitute is not None:
-                reading = Reading("ok", substitute | {"reason": f"drawn: {reading.reason}"}, analysis=reading.analysis)
+                reading = Reading("ok", substitute | {"reason": f"{DRAWN}{reading.reason}"}, analysis=reading.analysis)
         judgment = self.row(job, reading)
         judgment.raw = reply.text or reply.refusal or None
         if self.protocol.weighted and judgment.score is not None:
@@ -292,7 +293,8 @@ class CollectingKind(TaskRunKind[Task]):
         self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
 
     def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
-        images = plan.images_by_sample(sample__in={row.sample_id for row in rows})
+        shown = self.collector.shows(self.run.settings)
+        images = plan.images_by_sample(sample__in={row.sample_id for row in rows}) if shown else {}
         if self.right:
             self.right.look_up(list({row.sample_id: row.sample for row in rows}.values()))
         return [

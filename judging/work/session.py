@@ -83,6 +83,7 @@ class Session(CallResults):
         sharing.add_done_callback(self._crashed)
         try:
             await self._flush()  # tells what others have in flight
+            await self.count_unread()
             await self.calling()
         finally:
             sharing.cancel()

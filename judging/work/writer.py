@@ -51,6 +51,7 @@ class Patience:
     give_up_after: float | None = None  # of nothing but errors, all waiting included; None: as its judge has it
     altogether: float = 900.0  # for one judgment, from its first call that failed, all waiting included
     refusals: int = 10  # calls in a row that will never do
+    unread: int = 20  # replies without a verdict, none with one before
     drain: float = 5.0  # for calls in flight when the run stops
     tick: float = 1.0  # between commits where there is nothing to store: they keep the lease
     gather: float = 0.002  # from a result to its commit, for others to come along

@@ -84,6 +84,7 @@ class TableView(RowsView):
         return answered(
             request,
             draw,
+            takes=("format", "benchmark", *self.table.view, *self.table.takes),
             named=given["benchmark"],
             alone=self.table.alone,
             accept=request.accepted_renderer.media_type,

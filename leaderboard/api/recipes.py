@@ -197,6 +197,7 @@ class OfAll(RowsView):
         return answered(
             request,
             lambda: Response([row.as_json() for row in rows()]),
+            takes=("format", *self.accepted),
             of_recipes=True,
             accept=request.accepted_renderer.media_type,
             waits=waits,

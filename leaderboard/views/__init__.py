@@ -136,7 +136,8 @@ def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
         benchmark=address.benchmark.pk,
     )
     title = address.benchmark.titled
-    citation = citation_of(f"{title}, a benchmark", str(address.benchmark), request.build_absolute_uri())
+    where = request.build_absolute_uri(request.path)
+    citation = citation_of(f"{title}, a benchmark", str(address.benchmark), where)
     context = frame(request, address, "benchmark", []) | {"page": page, "citation": citation}
     context["submit_link"] = _submit_link(request, address.benchmark)
     return render(request, "leaderboard/benchmark.html", context)

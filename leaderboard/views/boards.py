@@ -505,8 +505,12 @@ PAGES = {
 @requires("read-public")
 def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
-    alone = PAGES[what].alone
-    return answered(request, lambda: _board(request, name, what), named=name, alone=alone, by_role=True)
+    page = PAGES[what]
+
+    def draw() -> HttpResponse:
+        return _board(request, name, what)
+
+    return answered(request, draw, takes=page.parameters, named=name, alone=page.alone, by_role=True)
 
 
 def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:

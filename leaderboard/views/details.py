@@ -41,7 +41,8 @@ def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if page is None:
         raise Http404("no such model")
     context = {"section": "leaderboards", "model": model, "page": page, "form": form}
-    context["citation"] = citation_of(f"{model.name}, all boards", f"model-{pk}", request.build_absolute_uri())
+    where = request.build_absolute_uri(request.path)
+    context["citation"] = citation_of(f"{model.name}, all boards", f"model-{pk}", where)
     return render(request, "leaderboard/model.html", context)
 
 
@@ -54,7 +55,8 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if page is None:
         raise Http404("no such judge")
     context = {"section": "leaderboards", "judge": judge, "page": page, "staff": allowed(request.user, "read-judging")}
-    context["citation"] = citation_of(f"{judge} as a judge", f"judge-{pk}", request.build_absolute_uri())
+    where = request.build_absolute_uri(request.path)
+    context["citation"] = citation_of(f"{judge} as a judge", f"judge-{pk}", where)
     return render(request, "leaderboard/judge.html", context)
 
 

@@ -190,6 +190,7 @@ def of_benchmark(page: str, *parameters: str) -> Callable[[Shown], Shown]:
             except BadScope as error:
                 return refused(request, address, error)
 
+        answer.parameters = parameters  # type: ignore[attr-defined]
         return answer
 
     return declare

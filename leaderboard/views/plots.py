@@ -117,7 +117,7 @@ PICTURES: dict[str, tuple[str, Callable[[Address], Plot | None]]] = {
 
 
 @requires("read-public")
-@prepared(by_role=True)
+@prepared(*OF_VOTES, by_role=True)
 def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
     """A picture to share, as SVG or as PNG of 1200 x 630 pixels; 404 where there is none, or nothing to draw."""
     if what not in PICTURES:
@@ -142,8 +142,10 @@ def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpRespo
 @requires("read-public")
 def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A plot as an SVG file; 404 where there is none of this name, or nothing to draw."""
-    alone = what != "correlation"
-    return answered(request, lambda: _plot(request, name, what), named=name, alone=alone, by_role=True)
+    if what not in PLOTS:
+        raise Http404("no such plot")
+    alone, takes = what != "correlation", PLOTS[what][1]
+    return answered(request, lambda: _plot(request, name, what), takes=takes, named=name, alone=alone, by_role=True)
 
 
 def _plot(request: HttpRequest, name: str, what: str) -> HttpResponse:

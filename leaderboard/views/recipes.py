@@ -321,20 +321,26 @@ def evaluation_retry(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("leaderboard:recipe", str(evaluation.recipe))
 
 
-def _prepared(view: Callable[[HttpRequest, Recipe], HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
-    """A page of a recipe, drawn by a job where there are many answers by recipes."""
+OfRecipe = Callable[[HttpRequest, Recipe], HttpResponse]
 
-    @wraps(view)
-    def answer(request: HttpRequest, name: str) -> HttpResponse:
-        recipe = _recipe(request, name)  # nothing is drawn of one that is not there
-        return answered(request, lambda: view(request, recipe), by_role=True, of_recipes=True)
 
-    return answer
+def _prepared(*takes: str) -> Callable[[OfRecipe], Callable[[HttpRequest, str], HttpResponse]]:
+    """A page of a recipe, drawn by a job where there are many answers by recipes. ``takes``: what it may be asked."""
+
+    def declare(view: OfRecipe) -> Callable[[HttpRequest, str], HttpResponse]:
+        @wraps(view)
+        def answer(request: HttpRequest, name: str) -> HttpResponse:
+            recipe = _recipe(request, name)  # nothing is drawn of one that is not there
+            return answered(request, lambda: view(request, recipe), takes=takes, by_role=True, of_recipes=True)
+
+        return answer
+
+    return declare
 
 
 @requires("read-public")
 @require_safe
-@_prepared
+@_prepared("a", "b", "against", "model", "format")
 def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     """The board of a recipe, for everybody: what rests on hidden keys is left out below staff."""
     spec = store.spec_of(recipe)
@@ -378,7 +384,7 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
 
 @requires("read-public")
 @require_safe
-@_prepared
+@_prepared(*answers_page.CHOICES, "page")
 def recipe_answers(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     """The answers of a model that its figures by a recipe are made of, of which those below staff see the open ones."""
     chosen = {key: value[:200] for key in answers_page.CHOICES if (value := request.GET.get(key, "").strip())}
@@ -414,7 +420,8 @@ def recipe_answers(request: HttpRequest, recipe: Recipe) -> HttpResponse:
 @require_safe
 def desiderata_page(request: HttpRequest) -> HttpResponse:
     """Models by accuracy and the six desiderata of ChEF. ``?calibration=NAME`` and so on choose recipes."""
-    return answered(request, lambda: _desiderata(request), by_role=True, of_recipes=True)
+    takes = (*QUALITIES, pages.TOGETHER, "format", "part")
+    return answered(request, lambda: _desiderata(request), takes=takes, by_role=True, of_recipes=True)
 
 
 def _desiderata(request: HttpRequest) -> HttpResponse:

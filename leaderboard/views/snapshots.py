@@ -74,7 +74,7 @@ def _found(request: HttpRequest, code: str) -> Snapshot:
 
 
 @requires("read-public")
-@prepared()
+@prepared("view")
 def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     """A frozen view: its rows, what made them, and files; printable."""
     snapshot = _found(request, code)

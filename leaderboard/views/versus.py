@@ -42,7 +42,7 @@ def models(request: HttpRequest, address: Address) -> HttpResponse:
 
 
 @requires("read-public")
-@prepared()
+@prepared("judge")
 @of_benchmark("judges-compare", *OF_VERDICTS, "a", "b", "page")
 def judges(request: HttpRequest, address: Address) -> HttpResponse:
     """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""

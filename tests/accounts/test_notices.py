@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts import loop, mail, notices
 from accounts.models import AuditEntry, Mail, Notice, SavedView, Token, User
 from accounts.tokens import make_token
+from tests.accounts.mail_server import MailServer
 
 pytestmark = pytest.mark.django_db
 
@@ -251,3 +252,36 @@ def test_while_the_mail_server_is_away_the_worker_tries_one_mail_and_goes_on(peo
         tell(curator, number)
     loop.run(mail.send_waiting)
     assert len(tried) == 1
+
+
+def sent_to(settings, addresses, **server):
+    """What came of mails to these addresses at a mail server, sent in one go."""
+    with MailServer(**server) as there:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", there.port
+        for address in addresses:
+            mail.queue(address, "Subject", "Text")
+        loop.run(mail.send_waiting)
+    return there
+
+
+@pytest.mark.parametrize("words", ["550 no such user", "450 try again later"])
+def test_addresses_that_the_server_refuses_stop_no_other_mail_and_all_go_over_one_connection(settings, words):
+    dead = [f"gone-{number}@example.org" for number in range(5)]
+    good = [f"here-{number}@example.org" for number in range(5)]
+    there = sent_to(settings, [*dead, *good], refused=dict.fromkeys(dead, words))
+    assert (there.got, there.connections) == (good, 1)
+    assert set(Mail.objects.values_list("to", "tries")) == {(address, 1) for address in dead}
+
+
+def test_a_server_that_ends_the_connection_after_many_refusals_gets_the_other_mails_over_the_next(settings):
+    dead = [f"gone-{number}@example.org" for number in range(5)]
+    there = sent_to(settings, [*dead, "here@example.org"], refused=dict.fromkeys(dead, "550 no such user"), patience=2)
+    assert there.got == ["here@example.org"]
+    assert set(Mail.objects.values_list("to", "tries")) == {(address, 1) for address in dead}
+
+
+def test_a_server_that_takes_nobody_now_is_asked_once_a_batch(settings):
+    there = sent_to(settings, ["one@example.org", "two@example.org"], patience=0)
+    assert there.connections == 1
+    assert sorted(Mail.objects.values_list("to", "tries")) == [("one@example.org", 1), ("two@example.org", 0)]

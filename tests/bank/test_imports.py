@@ -70,6 +70,22 @@ def test_the_bad_rows_of_all_parts_are_named(folder, manage, more):
     assert not Benchmark.objects.exists()
 
 
+def test_of_many_bad_rows_alike_ten_are_named_and_all_in_a_dry_run(folder, manage):
+    untold = [{"key": f"u{n}", "instruction": " "} for n in range(30)]
+    odd = [{"key": f"o{n}", "instruction": "Why?", "criteria": [{"kind": f"odd-{n}", "text": "."}]} for n in range(12)]
+    path = folder("samples", [*untold, *odd])
+    status, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public")
+    lines = [line for line in err.splitlines() if line.startswith("bad row  ")]
+    assert status == 1
+    assert sum("is empty" in line for line in lines) == 10
+    assert "bad row  samples.jsonl: 20 more like the last one" in lines
+    assert "bad row  samples.jsonl: 2 more like the last one" in lines
+    assert len(lines) == 22
+    assert "42 bad rows, nothing was written" in err
+    _, _, err = manage("import_benchmark", "generic", path, "--benchmark", "new", "--public", "--dry-run")
+    assert err.count("bad row  ") == 42
+
+
 def test_skip_bad_imports_the_good_rows_and_names_the_bad(folder, manage):
     (folder.root / "boats.png").write_bytes(picture())
     path = folder("samples", [*SAMPLES, {"key": "c"}])

@@ -58,6 +58,32 @@ def test_a_model_answers_every_sample_with_its_picture_and_the_answers_stand_in_
     assert not any("walnut" in call.text for call in calls)  # criteria are for judges
 
 
+def test_without_pictures_a_model_answers_blind_as_a_model_of_its_own(benchmark, collect):
+    collect(lambda call: answer("a bowl"), model="new-vl 7B")
+    run, calls = collect(lambda call: answer("a cup"), model="new-vl 7B", settings={"no_pictures": True})
+    assert run.state == Run.State.FINISHED
+    assert [call.images for call in calls] == [[]] * 3
+    assert not any("picture" in call.text.lower() for call in calls)
+    texts = {name: {text} for name, text in Response.objects.values_list("model__name", "text") if "new" in name}
+    assert texts == {"new-vl 7B": {"a bowl"}, "new-vl 7B without pictures": {"a cup"}}
+
+
+def test_who_cannot_see_and_samples_whose_pictures_are_not_here_can_be_asked_without_them(benchmark, judge_at, work_on):
+    SampleImage.objects.all().delete()
+    benchmark.samples.update(absent_images=1)
+    with Server(lambda call: answer("a cup")) as server:
+        judge = judge_at(server.url, abilities={"vision": False})
+        with pytest.raises(BadInput, match="stored here"):
+            start_collecting(kind="responses", judge=judge, benchmark=benchmark)
+        out = StringIO()
+        call_command("collect", "responses", "--benchmark=everyday", "--endpoint=kestrel", "--no-pictures", stdout=out)
+        run = work_on(Run.objects.get())
+    assert "kestrel-vl without pictures" in out.getvalue()
+    assert (run.verdicts, run.failures) == (3, 0)
+    with pytest.raises(CommandError, match="no_pictures"):
+        call_command("collect", "captions", "--benchmark=everyday", "--endpoint=kestrel", "--no-pictures")
+
+
 def test_options_are_asked_in_every_rotation_and_stored_as_circular_evaluation_names_them(quiz, collect):
     _, calls = collect(lambda call: answer("B"), settings={"circular": True}, model="m")
     assert len(calls) == 3 + 3 + 1

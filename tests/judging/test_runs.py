@@ -216,6 +216,48 @@ def test_a_run_over_sixty_items_gives_every_outcome_its_status_and_finishes(star
     assert run.reported == [{"model": "test-vl-1", "fingerprint": "", "replies": 108 + 2 * 12}]
 
 
+@pytest.mark.parametrize("ask_again", [0, 2])
+def test_a_run_of_which_no_reply_can_be_read_pauses_after_twenty_and_shows_staff_one(
+    start, judge_at, work_on, client_of, ask_again
+):
+    with Server(lambda call: answer("Both have their merits. Judgement: [[A]]")) as server:
+        judge = judge_at(server.url, concurrency=2)
+        run = work_on(start(judge, on=make_benchmark(samples=60, slug="sixty"), settings={"ask_again": ask_again}))
+        assert run.state == Run.State.PAUSED
+        assert "Not one of its first replies can be read, 20 of 20" in run.state_reason
+        assert 20 <= len(server.calls) <= 22
+        page = f"/judging/runs/{run.pk}/"
+        assert "Both have their merits." in client_of("curator").get(page).content.decode()
+        assert "Both have their merits." not in client_of("researcher").get(page).content.decode()
+        actions.resume_run(run=run)
+        run = work_on(run)
+    assert run.state == Run.State.FINISHED
+    assert run.judgments.filter(status="parse_failed").count() == 120
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answer(None),
+        answer("Answer", finish="length"),
+        answer("", finish="content_filter"),
+        error(400, kind="content_filter"),
+    ],
+    ids=["empty", "cut off", "filtered", "refused by a filter"],
+)
+def test_replies_that_are_empty_cut_off_or_filtered_pause_a_run_as_well(start, judge_at, work_on, reply):
+    with Server(lambda call: reply) as server:
+        run = work_on(start(judge_at(server.url, concurrency=2), on=make_benchmark(samples=60, slug="sixty")))
+    assert run.state == Run.State.PAUSED
+    assert run.judgments.count() < 30
+
+
+def test_one_reply_that_can_be_read_among_the_first_twenty_lets_a_run_go_on(start, judge_at, work_on):
+    with Server(lambda call: fair(call) if call.number == 12 else answer("Both have their merits.")) as server:
+        run = work_on(start(judge_at(server.url), on=make_benchmark(samples=30, slug="thirty")))
+    assert run.state == Run.State.FINISHED
+
+
 # -- stopping and going on ------------------------------------------------------------------------------------------
 
 

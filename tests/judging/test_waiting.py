@@ -257,3 +257,27 @@ def test_waits_of_a_judge_are_minutes_in_order(judge_at, client_of):
     for wrong in ("soon", "0", "-1", "1,,2", "2000", "nan"):
         with pytest.raises(BadInput, match="one to ten numbers of minutes"):
             add_judge(name="x", base_url="http://127.0.0.1:9/v1", model="m", waits=wrong, any_host=True)
+
+
+@pytest.mark.parametrize("act", [status(503), status(500), status(200, "<html>")], ids=["503", "500", "no completion"])
+def test_an_endpoint_that_fails_every_call_at_once_gets_few_until_its_run_waits(start, judge_at, work_on, act):
+    with Server(lambda call: act) as server:
+        judge = judge_at(server.url, concurrency=24)
+        run = work_on(start(judge, on=make_benchmark(samples=100, slug="hundred")))
+    assert run.state == Run.State.WAITING
+    assert 24 <= len(server.calls) < 100
+
+
+def test_the_first_answer_after_failures_gives_an_endpoint_all_its_calls_at_once_again(start, judge_at, work_on):
+    at_once = []
+
+    def script(call):
+        at_once.append(server.in_flight)
+        return after(0.02, VOTE) if call.number >= 30 else status(503)
+
+    with Server(script) as server:
+        judge = judge_at(server.url, concurrency=16)
+        run = work_on(start(judge, on=make_benchmark(samples=60, slug="sixty")))
+        assert run.state == Run.State.FINISHED
+        assert run.judgments.filter(status="ok").count() == 120
+    assert max(at_once[31:]) > 8

@@ -283,6 +283,42 @@ def test_addresses_that_nobody_knows_make_no_endless_work(many, visitor, monkeyp
     assert PreparedPage.objects.count() == 3
 
 
+ONE_PAGE = {
+    "what no page reads": [f"?x={n}" for n in range(9)],
+    "marks of campaigns in mails": ["?utm_source=mail&fbclid=1", "?utm_source=chat", ""],
+    "a parameter twice": [f"?source={n}&source=keen" for n in range(9)],
+    "the other way round": ["?source=keen&ties=half", "?ties=half&source=keen"],
+}
+
+
+@pytest.mark.parametrize("queries", ONE_PAGE.values(), ids=ONE_PAGE)
+@pytest.mark.parametrize("below", ["models/", "judges/", "plots/forest.svg", "votes/", ""])
+def test_addresses_that_say_the_same_are_one_page(many, visitor, queries, below):
+    answers = [visitor.get(f"/leaderboards/grove/{below}{query}").status_code for query in queries]
+    assert set(answers) == {202}
+    assert PreparedPage.objects.count() == 1
+    assert len(waiting()) == 1
+
+
+def test_of_an_address_the_newest_views_are_kept_and_the_one_that_asks_for_nothing(many, visitor, monkeypatch):
+    monkeypatch.setattr(prepared, "MOST_HERE", 3)
+    for query in ("", *(f"?level={n}" for n in range(5))):
+        visitor.get(f"{MODELS}{query}")
+        work()
+    kept = [page.asked["query"] for page in PreparedPage.objects.order_by("pk")]
+    assert kept == [[], *([["level", str(n)]] for n in (2, 3, 4))]
+
+
+def test_strangers_who_ask_for_much_of_one_address_take_the_room_of_nobody_else(many, visitor, client_of, monkeypatch):
+    monkeypatch.setattr(prepared, "MOST_WAITING_HERE", 3)
+    for n in range(9):
+        visitor.get(f"{MODELS}?level={n}")
+    assert PreparedPage.objects.count() == 3
+    visitor.get("/leaderboards/grove/judges/")
+    client_of("researcher").get(MODELS)
+    assert PreparedPage.objects.count() == 5
+
+
 def test_a_benchmark_of_few_verdicts_is_computed_at_once(voted, visitor):
     assert visitor.get(MODELS).status_code == 200
     assert not PreparedPage.objects.exists()

@@ -1,6 +1,8 @@
 """`manage.py doctor` in front of broken installations: it names what is broken and what to run."""
 
+import errno
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -10,6 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -17,14 +20,16 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
+from accounts import jobs
 from accounts.audit import record
-from accounts.models import InstallationKey
+from accounts.models import InstallationKey, Job
 from bank.models import SampleImage
 from evalsite import doctor
 from evalsite.backups import folders
 from evalsite.demo.accounts import make_account
 from judging.models import Judge, WorkerBeat
 from tests.judging.outside import ROOT, Installation
+from tests.judging.server import Server, status
 from tests.judging.small import make_benchmark
 from tests.operations.served import free_port
 from tests.operations.test_health import read_only
@@ -205,6 +210,117 @@ def test_pictures_of_another_folder(well):
     assert "pictures" not in examined()
     Path(doctor.settings.MEDIA_ROOT, SampleImage.objects.first().path).unlink()
     assert "1 of the newest" in faulty("pictures")
+
+
+def test_pictures_that_this_user_may_not_read(well, monkeypatch):
+    make_benchmark(samples=2)
+
+    def refuse(name):
+        raise PermissionError(errno.EACCES, "Permission denied", name)
+
+    monkeypatch.setattr(doctor.media, "opened", refuse)
+    words = faulty("pictures")
+    assert "2 of the newest 2 pictures cannot be read" in words
+    assert "must belong to the user that runs this" in words
+
+
+@pytest.mark.parametrize("name", ["https://elsewhere.example", None])
+def test_a_provider_of_single_sign_on_that_is_away_or_calls_itself_otherwise(well, settings, name):
+    settings.SSO_ISSUER = f"http://127.0.0.1:{free_port()}"
+    settings.SSO_PASSWORDS = False
+    words = faulty("single sign-on")
+    assert settings.SSO_ISSUER in words
+    assert "nobody can sign in" in words
+    with Server(lambda call: status(200, {"issuer": name or settings.SSO_ISSUER})) as server:
+        settings.SSO_ISSUER = server.url
+        name = name or server.url
+        found = examined()
+    if name == settings.SSO_ISSUER:
+        assert "single sign-on" not in found
+    else:
+        assert f"calls itself '{name}'" in found["single sign-on"]["words"]
+
+
+def test_a_queue_whose_tables_are_damaged(well):
+    table = "accounts_job" if connection.vendor == "sqlite" else "procrastinate_workers"
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO put_aside")
+        try:
+            assert "no job is done: run `manage.py restore`" in faulty("queue")
+        finally:
+            cursor.execute(f"ALTER TABLE put_aside RENAME TO {table}")
+
+
+def test_a_job_that_nobody_does(well, people, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    jobs.defer("send_mail", not_before=timezone.now() - timedelta(minutes=50))
+    assert "queue" not in examined()
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            Job.objects.update(not_before=timezone.now() - timedelta(hours=3), begun=True)
+        else:
+            cursor.execute("UPDATE procrastinate_jobs SET scheduled_at = now() - interval '3 hours'")
+            cursor.execute("UPDATE procrastinate_events SET at = now() - interval '3 hours'")
+    assert "`send_mail` has waited, or been under way, for 3 h" in warned("queue")
+
+
+def test_another_secret_key(well, people, client_of, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    client_of("curator")
+    assert "sessions" not in examined()
+    settings.SECRET_KEY = "another-" + "x" * 50
+    assert "put the old one back" in warned("sessions")
+    client_of("curator")  # who signs in anew has a session of the new key
+    assert "sessions" not in examined()
+
+
+def test_backups_on_postgresql_without_pg_dump(well, settings, tmp_path, monkeypatch):
+    if connection.vendor != "postgresql":
+        pytest.skip("of SQLite the file itself is taken")
+    settings.BACKUP_FOLDER = str(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "postgresql-client" in faulty("backup")
+
+
+def test_a_folder_of_metrics_that_cannot_be_made(well, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "file" / "metrics"))
+    assert "metrics folder cannot be written" in faulty("storage")
+
+
+def test_a_database_of_a_newer_version(well):
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("bank", "9999_of_next_year")
+    try:
+        words = faulty("migrations")
+        assert "Install that version" in words
+        assert "new data folder" not in words
+        with pytest.raises(CommandError, match="Install that version"):
+            call_command("migrate", verbosity=0)
+    finally:
+        recorder.record_unapplied("bank", "9999_of_next_year")
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_a_database_file_of_another_user(mode):
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if os.geteuid() or subprocess.run([*as_nobody, sys.executable, "-c", "import django"], cwd="/").returncode:
+        pytest.skip("only an administrator becomes somebody else, who must be able to read the packages")
+    with TemporaryDirectory() as folder:
+        here = Installation(Path(folder, "data"), f"sqlite:///{folder}/data/evalsite.sqlite3")
+        here.manage("migrate", "-v0")
+        Path(folder).chmod(0o755)
+        file = Path(folder, "data", "evalsite.sqlite3")
+        shutil.chown(file.parent, 65534, 65534)
+        file.chmod(mode)
+        for beside in file.parent.glob("evalsite.sqlite3-*"):
+            beside.unlink()
+        command = [*as_nobody, sys.executable, "manage.py", "doctor"]
+        said = subprocess.run(command, cwd=ROOT, env=here.environment, capture_output=True, text=True).stdout
+    (line,) = [line for line in said.splitlines() if line.startswith("FAULT    database")]
+    assert f"belongs to root, and this runs as nobody: run `chown nobody {file}*`" in line
+    assert "DATABASE_URL" not in line
 
 
 @pytest.mark.one_database

@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import threading
 from collections import namedtuple
 from contextlib import contextmanager
 
@@ -15,6 +16,7 @@ from django.utils import timezone
 from accounts import installation_key
 from accounts.models import InstallationKey
 from bank.api.viewsets import Benchmarks
+from evalsite import doctor, health
 from judging.models import WorkerBeat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -136,6 +138,26 @@ def test_a_disk_without_space_or_folders_is_told_and_nothing_is_written(client, 
     (media / "file").write_bytes(b"")
     assert "cannot be written" in broken(client, "storage")
     assert sorted(settings.DATA.rglob("*")) == before
+
+
+def test_a_part_that_hangs_is_not_ready_and_no_second_look_waits_for_it(client, beating, monkeypatch):
+    go_on, looks = threading.Event(), []
+
+    def hangs():
+        looks.append(go_on.wait(20))
+        return doctor.ok()
+
+    monkeypatch.setattr(doctor, "storage", hangs)
+    try:
+        assert "does not answer within" in broken(client, "storage")
+        status, found = ready(client)
+        assert (status, list(found)) == (503, ["status"])
+        assert looks == []  # both were answered before it was
+    finally:
+        go_on.set()
+    monkeypatch.undo()
+    health._hanging.join(20)
+    assert ready(client)[0] == 200
 
 
 def test_what_fails_while_the_database_is_read_only_is_503_in_words_and_soon_over(client_of):

@@ -1,15 +1,18 @@
 """What an installation does not start with: it says so in words, and nothing was made or changed."""
 
+import logging
 import re
 import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 
 import pytest
 from django.db.migrations.loader import MigrationLoader
 
+from evalsite import web_server
 from tests.judging.outside import ROOT, Installation, installation, with_tables
 from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
 
@@ -218,3 +221,55 @@ def test_a_port_that_is_taken_is_told_in_words_for_every_way_of_starting(tmp_pat
 def test_a_setting_that_cannot_be_read_is_named_and_nothing_secret_of_it_is_repeated(fresh, name, value, words):
     told = said(fresh, *MANAGE, "check", **{name: value})
     assert (name in told, words in told, "pa55" in told) == (True, True, False)
+
+
+A_RUN = """
+from judging.models import Judge
+from judging.runs.actions import start_run
+from tests.judging.small import make_benchmark
+judge = Judge.objects.exclude(baseline="").exclude(baseline="overlap").order_by("pk").first()
+start_run(judge=judge, benchmark=make_benchmark(pictures=False), protocol="pairwise-criteria")
+answer = 0
+"""
+RUNS = "from judging.models import Run; answer = list(Run.objects.values_list('state', flat=True))"
+
+
+@pytest.mark.one_database
+def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wrong(fresh, tmp_path):
+    for name in ("ALLOWED_HOSTS", "SECRET_KEY", "CRITERIA_KEYS", "DATABASE_URL"):
+        fresh.environment.pop(name, None)
+    fresh.manage("migrate", "-v0")
+    fresh.ask(A_RUN)
+    port = free_port()
+    with (tmp_path / "log").open("w") as out:
+        command = [*MANAGE, "serve", "--no-demo", "--bind", f"127.0.0.1:{port}"]
+        serving = subprocess.Popen(command, cwd=ROOT, env=fresh.environment, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            for _ in range(600):
+                if "Ctrl-C stops it." in (tmp_path / "log").read_text() and fresh.ask(RUNS) == ["finished"]:
+                    break
+                time.sleep(0.2)
+        finally:
+            serving.terminate()
+            serving.wait(60)
+    assert fresh.ask(RUNS) == ["finished"]
+    said = (tmp_path / "log").read_text()
+    assert "[info" not in said
+    assert said.endswith("Ctrl-C stops it.\n\nStopping ...\nStopped. The data is kept.\n")
+
+
+def test_a_web_server_that_stops_says_nothing_of_memory(caplog):
+    class Arbiter:
+        LISTENERS = ["one"]
+
+    log = logging.getLogger("gunicorn.error")
+    before = list(log.filters)
+    try:
+        web_server.when_ready(Arbiter)
+        log.error("Worker (pid:1) was sent SIGKILL! Perhaps out of memory?")
+        Arbiter.LISTENERS = []
+        log.error("Worker (pid:2) was sent SIGKILL! Perhaps out of memory?")
+        log.error("Worker (pid:3) exited with code 1.")
+    finally:
+        log.filters[:] = before
+    assert [record.getMessage()[12:13] for record in caplog.records] == ["1", "3"]

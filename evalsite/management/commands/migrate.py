@@ -40,8 +40,8 @@ class Command(migrate.Command):
     requires_system_checks = [INSTALLATION, Tags.database, Tags.models]  # others load the code of every page
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if doctor.older(connections[options["database"]]):
-            raise CommandError(doctor.of_another_version(doctor.OLDER))
+        if other := doctor.of_other_version(connections[options["database"]]):
+            raise CommandError(doctor.of_another_version(other))
         ahead = [update for update in (SEALING, PROVENANCE, GUESTS) if _is_ahead(update)]
         with _alone(connections[options["database"]]):
             super().handle(*args, **options)

@@ -48,6 +48,8 @@ class Command(UncheckedCommand):
         connections.close_all()
         self.stdout.flush()
         os.chdir(settings.BASE_DIR)
+        if settings.LOCAL:  # who tries evalsite reads how to sign in, and after that what is wrong
+            os.environ.setdefault("LOG_LEVEL", "WARNING")
         os.environ["EVALSITE_DATA"] = str(settings.DATA)  # as it was meant where this was called
         os.execv(sys.executable, [sys.executable, "-m", *arguments])  # noqa: S606 (ours)
 

@@ -20,6 +20,11 @@ class Command(RunCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("kind", choices=list(COLLECTORS))
         super().add_arguments(parser)
+        parser.add_argument(
+            "--no-pictures",
+            action="store_true",
+            help="answers without the samples' pictures, as a model of its own: what the text alone gives away",
+        )
 
     def handle(self, **options: Any) -> None:
         run = self.start(options)
