@@ -1,5 +1,6 @@
 """What an installation does not start with: it says so in words, and nothing was made or changed."""
 
+import importlib
 import logging
 import re
 import socket
@@ -12,7 +13,6 @@ from contextlib import closing
 import pytest
 from django.db.migrations.loader import MigrationLoader
 
-from evalsite import web_server
 from tests.judging.outside import ROOT, Installation, installation, with_tables
 from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
 
@@ -258,7 +258,10 @@ def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wron
     assert said.endswith("Ctrl-C stops it.\n\nStopping ...\nStopped. The data is kept.\n")
 
 
-def test_a_web_server_that_stops_says_nothing_of_memory(caplog):
+def test_a_web_server_that_stops_says_nothing_of_memory(caplog, monkeypatch, tmp_path):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "metrics"))  # which it would set for all that follows
+    web_server = importlib.import_module("evalsite.web_server")
+
     class Arbiter:
         LISTENERS = ["one"]
 
