@@ -361,8 +361,8 @@ def _draft_of_models(scope: Scope) -> Draft:
     earlier = published_before(scope)
     every, waiting = scope, [] if scope.kind.keyed else [each.name for each in unreleased(scope)]
     scope, left_out, without_levels = _without_few(replace(scope, without=tuple(waiting)), earlier)
-    stepped, told = _in_steps(every, waiting) if waiting else ([], {})
-    left_out |= {name: FEW_VERDICTS for name in waiting if name not in told and name in {r.model for r in stepped}}
+    stepped, told, few = _in_steps(every, waiting) if waiting else ([], {}, [])
+    left_out |= dict.fromkeys(few, FEW_VERDICTS)
     board, cells = _board_and_cells(scope, stepped)
     last = _earlier(scope, MODELS).last()
     made = Draft(
@@ -813,12 +813,15 @@ def _distinct(form: Any, *numbers: Mapping[str, Cell]) -> list[Cell]:
 # ---- numbers as they are told ----
 
 
-def _in_steps(scope: Scope, waiting: Collection[str]) -> tuple[list[ModelRow], dict[str, Told]]:
-    """The rows of submitted models that are not released, and what is told of each, see ``in_steps``."""
+def _in_steps(scope: Scope, waiting: Collection[str]) -> tuple[list[ModelRow], dict[str, Told], list[str]]:
+    """The rows of submitted models that are not released, what is told of each (see ``in_steps``), and of which nothing
+    is, since they have too few verdicts.
+    """
     exact = models(scope).rows
-    told = told_to_senders(scope, exact)
-    told = best_alone({name: told[name] for name in waiting if name in told})
-    return stepped_rows(scope, exact, told), told
+    every = told_to_senders(scope, exact)
+    told = best_alone({name: every[name] for name in waiting if name in every})
+    few = [row.model for row in exact if row.model in waiting and row.model not in told]
+    return stepped_rows(scope, exact, told), told, few
 
 
 def _board_and_cells(scope: Scope, stepped: Sequence[ModelRow]) -> tuple[ModelsBoard, Cells]:

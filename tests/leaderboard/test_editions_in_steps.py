@@ -262,3 +262,15 @@ def test_curators_read_how_many_answers_speak_to_the_judge(sub, people, client_o
         "alone: hostile"
     )
     assert Submission.objects.count() == 1
+
+
+def test_a_submitted_model_with_few_verdicts_is_left_out_by_name(sub, people, client):
+    benchmark = sub(24)
+    send(people["researcher"], benchmark, "whole", {f"s{n}": WIN if n < 12 else LOSE for n in range(24)})
+    send(people["researcher"], benchmark, "few", {f"s{n}": WIN for n in range(24)})
+    run = judged(benchmark)
+    of_few = run.judgments.filter(item__places__response__model__name="few").order_by("pk")
+    run.judgments.filter(pk__in=list(of_few.values_list("pk", flat=True)[9:])).delete()
+    draft = editions.draft(benchmark=benchmark, kind="pair", run=run)
+    assert set(draft.left_out) == {"few"}
+    assert set(draft.in_steps) == {"whole"}
