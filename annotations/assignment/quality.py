@@ -142,7 +142,7 @@ def check_quality(*, label: Label, campaign_item: CampaignItem, member: Membersh
 
 def _update_priority(campaign_item: CampaignItem) -> None:
     """Set the item's priority to the share of label pairs that differ, in thousandths: of labels that may choose."""
-    labels = choosing.labels().filter(assignment__campaign_item=campaign_item, excluded=False)
+    labels = choosing.labels(in_own_round=True).filter(assignment__campaign_item=campaign_item, excluded=False)
     share = disagreement(key for label in labels if (key := verdict_key(label.verdict())))
     CampaignItem.objects.filter(pk=campaign_item.pk).update(priority=round(1000 * (share or 0)))
 

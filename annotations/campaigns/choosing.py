@@ -7,7 +7,7 @@ everybody below staff may count, and by nothing else.
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
-from annotations.models import Adjudication, Label, LabelQuerySet
+from annotations.models import Adjudication, Campaign, Label, LabelQuerySet
 from bank import exposure, guard
 from bank.models.catalogue import in_hidden_splits
 from judging.models import OVERLAP, Judgment, Run
@@ -27,10 +27,21 @@ def judgments() -> QuerySet[Judgment]:
 
 
 @guard.working()
-def labels() -> LabelQuerySet:
+def labels(*, in_own_round: bool = False) -> LabelQuerySet:
+    """Those that may choose: of a blind round that goes on only for itself, where nobody gets an item twice."""
     rows: LabelQuerySet = Label.objects.filter(_may_choose(held="campaign__held", item="item__"))
-    return rows
+    going = Q(campaign__blind=True, campaign__state__in=Campaign.GOING, item__blind=True)
+    return rows if in_own_round else rows.exclude(going)
 
 
 def adjudications() -> QuerySet[Adjudication]:
-    return Adjudication.objects.filter(_may_choose(held="campaign_item__campaign__held", item="campaign_item__item__"))
+    """Those that may choose: of no blind round that goes on."""
+    place = "campaign_item__"
+    going = {
+        f"{place}campaign__blind": True,
+        f"{place}campaign__state__in": Campaign.GOING,
+        f"{place}item__blind": True,
+    }
+    return Adjudication.objects.filter(_may_choose(held=f"{place}campaign__held", item=f"{place}item__")).exclude(
+        **going
+    )

@@ -11,6 +11,7 @@ from annotations.assignment.gold import gold_from_campaign
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import add_items, make_campaign
 from annotations.campaigns.auto_enqueue import enqueue_new_items, select_judged_items, set_rule
+from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.run_doubts import DIFFERS, NO_VERDICT
 from annotations.campaigns.sampling import Plan
@@ -153,6 +154,21 @@ def test_a_judge_is_compared_with_no_people_who_were_shown_the_key(held, known, 
         assert right == SECRETS
     else:
         at_chance(right, SECRETS, 1 / 4, "keys by which items there are, of people who were shown them")
+
+
+@pytest.mark.parametrize(("blind", "known"), [(True, False), (False, True)])
+def test_labels_of_a_blind_round_that_goes_on_choose_no_items_for_others(blind, known, world, people, at_chance):
+    benchmark, run = world(exposure.NOTHING)
+    run.judgments.update(score=5)
+    campaign = said_of(benchmark, make_annotator(people["curator"]), marks_of(benchmark), name="Goes on")
+    Campaign.objects.filter(pk=campaign.pk).update(blind=blind, state="open")
+    campaign.refresh_from_db()
+    note_blind_in(campaign)
+    right = keys_read(benchmark, by_rule(benchmark, run))
+    if known:
+        assert right == SECRETS
+    else:
+        at_chance(right, SECRETS, 1 / 4, "keys by which items there are, of a blind round that goes on")
 
 
 def test_failed_replies_choose_as_little_as_verdicts_do(world, at_chance):

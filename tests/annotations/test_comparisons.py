@@ -246,6 +246,7 @@ class TestLabelling:
         campaign = rooms[0][0].campaign_item.campaign
         (place,) = campaign.campaign_items.all()
         adjudicate(campaign_item=place, by=people["curator"], verdict={"choice": "second"})
+        close_campaign(campaign=campaign, now=now)
         again = copy_campaign(campaign=campaign, name="again")
         (found,) = gold.gold_from_campaign(again, campaign).verdicts
         assert found.verdict == {"choice": "second"}

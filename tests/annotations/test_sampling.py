@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from annotations.assignment.leases import next_assignment
-from annotations.campaigns.actions import add_items, copy_campaign, make_campaign
+from annotations.campaigns.actions import add_items, close_campaign, copy_campaign, make_campaign
 from annotations.campaigns.candidates import candidates_for
 from annotations.campaigns.run_doubts import (
     DIFFERS,
@@ -183,6 +183,7 @@ class TestRuns:
         while (assignment := next_assignment(campaign=campaign, annotator=one, now=now)) is not None:
             choice = "left" if assignment.order == "01" else "right"
             submit_label(assignment=assignment, verdict={"choice": choice}, now=now)
+        close_campaign(campaign=campaign, now=now)
         return run, [item.pk for item in items]
 
     def test_each_reason_finds_its_items(self, run):
