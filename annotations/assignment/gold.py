@@ -144,7 +144,7 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
     """The adjudicated verdicts of another campaign, or else what a majority of at least two labels says.
 
     Covers items that are in both campaigns and not yet assigned in this one. ``most`` limits their number; this
-    campaign's seed decides which are taken.
+    campaign's seed decides which are taken. Raises BadInput for a blind round that goes on and so chooses nothing yet.
     """
     if source.pk == campaign.pk or source.protocol != campaign.protocol:
         raise BadInput(f"Choose another campaign with the protocol {campaign.protocol}.")
@@ -158,6 +158,8 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
             verdicts.append(GoldVerdict(campaign_item, _checked_verdict(campaign, campaign_item, settled[subject])))
         except ValueError as error:
             problems.append(f"{campaign_item.item.sample.key}: {error}")
+    if not verdicts and source.blind and source.state in Campaign.GOING:
+        raise BadInput(f"{source.name} is blind and goes on: its verdicts can choose items once it is closed.")
     if most is not None and len(verdicts) > most:
         verdicts = random.Random(keyed("practice", str(campaign.seed))).sample(verdicts, most)
     return GoldVerdicts(verdicts, problems)

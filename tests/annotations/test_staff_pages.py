@@ -18,7 +18,7 @@ from annotations.assignment import material
 from annotations.assignment.gold import mark_gold, unmark_gold
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns import invitations
-from annotations.campaigns.actions import make_campaign, open_campaign
+from annotations.campaigns.actions import close_campaign, make_campaign, open_campaign
 from annotations.campaigns.members import add_annotators, make_annotator
 from annotations.labels.actions import submit_label
 from annotations.labels.adjudication import adjudicate
@@ -572,6 +572,9 @@ class TestGoldInBulk:
         adjudicate(campaign_item=disputed, by=people["curator"], verdict={"choice": "second"})
         campaign = make_campaign(name="Round 2", benchmark=source.benchmark, protocol=source.protocol, seed=1)
         out = io.StringIO()
+        with pytest.raises(CommandError, match="Round 1 is blind and goes on"):
+            call_command("mark_items", "Round 2", "--from", "Round 1", stdout=out)
+        close_campaign(campaign=source, now=now)
         call_command("mark_items", "Round 2", "--from", "Round 1", "--most", "3", stdout=out)
         assert "3 items of 'Round 2' are now hidden gold." in out.getvalue()
         call_command("mark_items", "Round 2", "--from", "Round 1", "--practice", stdout=out)
