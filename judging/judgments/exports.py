@@ -1,16 +1,25 @@
 """Judgments as rows of the ``generic`` format."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from django.db.models import QuerySet
 
 from accounts.rules import Viewer
 from bank.database import batched
-from bank.intake.exports import ExportRequest, Records, log_analyses, refs, trimmed
-from bank.models import Benchmark, with_answers
-from bank.models.verdict import as_row
+from bank.intake.exports import ExportRequest, Records, log_analyses, refs_by_item, trimmed
+from bank.models import Benchmark
+from bank.models.verdict import COLUMNS, as_row
 from judging.judgments import analyses
-from judging.models import Judgment
+from judging.models import Judgment, Run
+
+AT_ONCE = 900
+FIELDS = (
+    *("run_id", "item_id", "item__kind", "item__sample__key", "order", "repeat", "status"),
+    *("prompt_tokens", "completion_tokens", "cost", *COLUMNS),
+)
+WORDS = ("analysis", "raw")
+Row = Mapping[str, Any]  # fields of a judgment by name
 
 
 def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
@@ -19,12 +28,12 @@ def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
     """
     chosen = Judgment.objects.filter(run__benchmark=benchmark)
     chosen = chosen if asked.run is None else chosen.filter(run=asked.run)
-    query = _with_related(chosen, with_analyses=asked.analyses)
     order = ["item__sample_id", "pk"] if asked.by_sample else ["pk"]
-    for page in batched(query.order_by(*order).iterator(chunk_size=500), 500):
+    fields = (*FIELDS, "item__sample_id", *WORDS) if asked.analyses else FIELDS
+    for page in batched(chosen.order_by(*order).values(*fields).iterator(chunk_size=AT_ONCE), AT_ONCE):
         if asked.analyses:
-            log_analyses([judgment.item.sample_id for judgment in page], asked)
-        yield from (_record(judgment, with_analyses=asked.analyses) for judgment in page)
+            log_analyses([row["item__sample_id"] for row in page], asked)
+        yield from _records(page, with_analyses=asked.analyses)
 
 
 def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses.Reader | None" = None) -> Records:
@@ -34,41 +43,52 @@ def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses
         by_key = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
         if read:
             read(sample_ids=[judgment.item.sample_id for judgment in by_key.values()])
-        for judgment in (by_key[key] for key in keys if key in by_key):
-            yield _record(judgment, with_analyses=read is not None)
+        rows = [_row_of(by_key[key], with_analyses=read is not None) for key in keys if key in by_key]
+        yield from _records(rows, with_analyses=read is not None)
 
 
 def by_keys(pieces: Iterable[Sequence[int]]) -> Records:
     """Judgments by key, for staff, without analyses."""
     for keys in pieces:
-        query = _with_related(Judgment.objects.filter(pk__in=keys), with_analyses=False)
-        yield from (_record(judgment, with_analyses=False) for judgment in query.order_by("pk"))
+        rows = list(Judgment.objects.filter(pk__in=keys).order_by("pk").values(*FIELDS))
+        yield from _records(rows, with_analyses=False)
 
 
 def _with_related(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
-    query = query.select_related("item__sample").prefetch_related("run__judge", with_answers("item__"))
-    return query if with_analyses else query.defer("analysis", "raw")
+    query = query.select_related("item__sample").prefetch_related("run")
+    return query if with_analyses else query.defer(*WORDS)
 
 
-def _record(judgment: Judgment, *, with_analyses: bool) -> dict[str, object]:
-    run, item = judgment.run, judgment.item
-    responses = refs(item)
-    record = {
-        "kind": item.kind,
-        "protocol": run.protocol,
-        "sample": item.sample.key,
-        "responses": responses,
-        "judge": run.judge.name,
-        "simulated": run.judge.simulated or None,
-        "run": str(run.pk),
-        "settings": run.settings,
-        "order": [responses[int(place)] for place in judgment.order] if responses else [],
-        "repeat": judgment.repeat,
-        "status": judgment.status,
-        "prompt_tokens": judgment.prompt_tokens,
-        "completion_tokens": judgment.completion_tokens,
-        "cost": judgment.cost,
-        "reported_model": run.reported_model,
-    }
-    judge_words = {"analysis": judgment.analysis, "raw": judgment.raw} if with_analyses else {"reason": None}
-    return trimmed(record | as_row(judgment.verdict(), responses) | judge_words)
+def _row_of(judgment: Judgment, *, with_analyses: bool) -> Row:
+    """The fields of a judgment, as its viewer sees it."""
+    of_item = {"item__kind": judgment.item.kind, "item__sample__key": judgment.item.sample.key}
+    own = [name for name in FIELDS if name not in of_item] + list(WORDS if with_analyses else ())
+    return of_item | {name: getattr(judgment, name) for name in own}
+
+
+def _records(rows: Sequence[Row], *, with_analyses: bool) -> Iterator[dict[str, Any]]:
+    """The records of no more than ``AT_ONCE`` judgments."""
+    responses = refs_by_item(row["item_id"] for row in rows)
+    runs = Run.objects.select_related("judge").in_bulk({row["run_id"] for row in rows})
+    for row in rows:
+        run, named = runs[row["run_id"]], responses.get(row["item_id"], [])
+        record = {
+            "kind": row["item__kind"],
+            "protocol": run.protocol,
+            "sample": row["item__sample__key"],
+            "responses": named,
+            "judge": run.judge.name,
+            "simulated": run.judge.simulated or None,
+            "run": str(run.pk),
+            "settings": run.settings,
+            "order": [named[int(place)] for place in row["order"]] if named else [],
+            "repeat": row["repeat"],
+            "status": row["status"],
+            "prompt_tokens": row["prompt_tokens"],
+            "completion_tokens": row["completion_tokens"],
+            "cost": row["cost"],
+            "reported_model": run.reported_model,
+        }
+        verdict = {name: value for name in COLUMNS if (value := row[name]) not in (None, "")}
+        words = {name: row[name] for name in WORDS} if with_analyses else {"reason": None}
+        yield trimmed(record | as_row(verdict, named) | words)
