@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
+from stats.parts import mover
 from stats.proportions import Clustered, jackknifed, no_interval, t_quantile
 from stats.results import Estimate, Interval, InvalidCount
 
@@ -192,8 +193,8 @@ def relative(
 def weighted(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
     """The mean of independent estimates (scenarios) weighted by their samples, as ChEF's overalls are.
 
-    The interval is that of MOVER (Zou and Donner 2008): value - sqrt(sum w² (value_i - low_i)²), and likewise above; it
-    needs an interval of each. No value where one is missing: it would be the mean of others.
+    The interval is that of MOVER over the parts, see ``stats.parts``; it needs an interval of each. No value where one
+    is missing: it would be the mean of others.
     """
     n = sum(estimate.n for estimate in estimates)
     groups = sum(estimate.groups or 0 for estimate in estimates)
@@ -204,16 +205,13 @@ def weighted(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     if len(estimates) == 1:
         return estimates[0]
     shares = np.asarray(weights, dtype=np.float64) / sum(weights)
-    values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
-    value = float(shares @ values)
-    intervals = [estimate.interval for estimate in estimates]
-    if any(interval is None for interval in intervals):
+    values = [estimate.value for estimate in estimates if estimate.value is not None]
+    value = float(shares @ np.array(values))
+    intervals = [estimate.interval for estimate in estimates if estimate.interval]
+    if len(intervals) < len(estimates):
         reason = next(estimate.reason for estimate in estimates if estimate.interval is None)
         return Estimate(value, n, None, method, reason, groups=groups)
-    lows = np.array([interval.low for interval in intervals if interval])
-    highs = np.array([interval.high for interval in intervals if interval])
-    margins = [sqrt(float((shares**2) @ (values - ends) ** 2)) for ends in (lows, highs)]
-    return Estimate(value, n, Interval(value - margins[0], value + margins[1], 0.95, method), method, groups=groups)
+    return Estimate(value, n, mover(values, intervals, shares.tolist(), method=method), method, groups=groups)
 
 
 @dataclass(frozen=True, slots=True)

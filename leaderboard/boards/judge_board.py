@@ -1,6 +1,6 @@
 """The board of judges: how well their verdicts match people's, and how well people match each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
 from leaderboard.boards.judge_ranks import ItemSums, LevelValue
+from leaderboard.boards.over_sets import are_apart, by_data_set
 from leaderboard.definitions import MEAN, POOLED
 from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
@@ -21,6 +22,7 @@ from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.arrays import IntArray
+from stats.parts import over_parts
 from stats.proportions import mean, rate
 from stats.ranks import Place
 from stats.reliability import steadiness
@@ -40,8 +42,9 @@ Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRow(OfJudge):
     """A judge by one metric against one reference, within a data set or over ``all``. ``coverage`` is the share of
-    labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict. Of pairs,
-    ``failure_rule`` and ``order_rule`` say which count.
+    labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict. ``pooled`` is
+    the number of all items as one, beside a mean over several data sets. Of pairs, ``failure_rule`` and ``order_rule``
+    say which count.
     """
 
     judge: str
@@ -56,6 +59,7 @@ class JudgeRow(OfJudge):
     p: float | None
     coverage: float | None
     simulated: bool = False
+    pooled: Number = UNKNOWN
     failure_rule: str | None = None
     order_rule: str | None = None
 
@@ -68,6 +72,7 @@ class MetricValue:
     n: int
     p: float | None = None
     coverage: float | None = None  # of the repeats asked for, where the metric is about them
+    pooled: Number = UNKNOWN  # of all items as one, beside a mean over data sets
 
 
 NOBODY = MetricValue(UNKNOWN, 0)
@@ -216,6 +221,7 @@ def _rows(
             value=metric.number,
             n=metric.n,
             p=metric.p,
+            pooled=metric.pooled,
             coverage=coverage if metric.coverage is None else metric.coverage,
             **rules,
         )
@@ -297,7 +303,22 @@ class Comparison:
 
     def measured(self, paired: pd.DataFrame) -> Estimates:
         """Each metric of ``judged`` against ``value``: the mean over data sets and repeats."""
+        parts = by_data_set(paired)
+        return self._over_sets(paired, {name: self._told(rows) for name, rows in parts.items()})
+
+    def _told(self, paired: pd.DataFrame) -> Estimates:
         return _measured(self.scope.kind.metrics, OfGrades(paired))
+
+    def _over_sets(self, paired: pd.DataFrame, parts: Mapping[str, Estimates]) -> Estimates:
+        """The means over data sets, whose own metrics are ``parts``; p only where there is an interval."""
+        if len(parts) < 2:
+            return next(iter(parts.values())) if parts else self._told(paired)
+        apart, told = are_apart(paired), {}
+        for name, (whole, p) in self._told(paired).items():
+            of_sets = {dataset: part[name][0] for dataset, part in parts.items() if name in part}
+            estimate = over_parts(whole, of_sets, apart=apart)
+            told[name] = (estimate, p if estimate.interval else None)
+        return told
 
     def by_dataset(
         self, paired: pd.DataFrame, verdicts: pd.DataFrame, replies: pd.DataFrame, run: Run
@@ -305,24 +326,30 @@ class Comparison:
         """The metrics by data set, and over all of them. Those of a judge's replies alone count every item of
         ``self.items``, labelled or not.
         """
-        datasets = sorted(str(name) for name in paired["dataset"].unique())
-        parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: over_sets(self.scope, paired)}
-        over = OVER_SETS[self.scope.pool].format(len(datasets)) if len(datasets) > 1 else ""
+        parts = by_data_set(paired)
+        estimates = {name: self._told(rows) for name, rows in parts.items()}
+        pooled = self._told(paired.assign(dataset=ALL)) if len(parts) > 1 else {}
+        is_mean = self.scope.pool == MEAN
+        estimates[ALL] = self._over_sets(paired, estimates) if is_mean or not pooled else pooled
+        over = OVER_SETS[self.scope.pool].format(len(parts)) if len(parts) > 1 else ""
         asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
         steady = votes.judged(verdicts).join(self.items[["group", "dataset"]], on="item", how="inner")
         replies = replies.join(self.items[["group", "dataset"]], on="item", how="inner")
         by_set: dict[str, dict[str, MetricValue]] = {}
-        for name, rows in parts.items():
-            repeats = max(rows["repeat"].nunique(), 1)
+        for name, told in estimates.items():
+            repeats = max(parts.get(name, paired)["repeat"].nunique(), 1)
             by_set[name] = {
                 metric: _value(estimate, p, repeats, over if name == ALL else "")
-                for metric, (estimate, p) in self.measured(rows).items()
+                for metric, (estimate, p) in told.items()
             }
             if asked > 1:
                 by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)
             if len(own := replies if name == ALL else replies[replies["dataset"] == name]):
                 read = rate(hits=own["read"].to_numpy(), cluster=own["group"].to_numpy(), item=own["item"].to_numpy())
                 by_set[name][READABLE.name] = _value(read, None)
+        if is_mean:
+            for metric, (estimate, _) in pooled.items():
+                by_set[ALL][metric] = replace(by_set[ALL][metric], pooled=number(estimate))
         return by_set
 
     def ceiling(self, paired: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:
@@ -392,7 +419,7 @@ class PairComparison(Comparison):
     def aggregated(self, labels: pd.DataFrame) -> pd.DataFrame:
         return _coded(majority_of(labels, self.scope.rule), "value")
 
-    def measured(self, paired: pd.DataFrame) -> Estimates:
+    def _told(self, paired: pd.DataFrame) -> Estimates:
         return _measured(self.scope.kind.metrics, OfPairs(paired))
 
     def leave_one_out(self) -> pd.DataFrame:

@@ -103,16 +103,30 @@ class ItemSums:
         standing: dict[str, dict[int, Place]] = {}
         for name, measure in self.metrics.items():
             sign = -1.0 if measure.lower_is_better else 1.0
-            values, without, rows = [], [], []
+            values, without, groups, effective = [], [], [], []
             for judge in judges.values():
                 sums = judge.sums[name]
                 total = sums.sum(axis=1, keepdims=True)
                 values.append(sign * _over_sets(measure, total).mean())
                 without.append(sign * _over_sets(measure, total - sums).mean(axis=0))
-                rows.append(sums[..., 0].sum(axis=(0, 2)))
-            columns = (np.array(values), np.array(without), np.array(rows))
-            standing[name] = _ranked(list(judges), *columns, self.blocks) if judges else {}
+                least, equal = _groups(sums[..., 0].sum(axis=0))
+                groups.append(least)
+                effective.append(equal)
+            df = degrees_of_freedom(np.array(groups), np.array(effective))
+            standing[name] = _ranked(list(judges), np.array(values), np.array(without), df) if judges else {}
         return standing
+
+
+def _groups(rows: FloatArray) -> tuple[int, float]:
+    """Of rows (blocks, sets) where each data set counts alike: how many groups the smallest set has, and how many equal
+    groups would weigh the same (Kish 1965).
+    """
+    of_set = rows.sum(axis=0)
+    rows, of_set = rows[:, of_set > 0], of_set[of_set > 0]
+    if not len(of_set):
+        return 0, 0.0
+    weights = (rows / of_set).sum(axis=1)
+    return int((rows > 0).sum(axis=0).min()), float(weights.sum() ** 2 / (weights @ weights))
 
 
 def _over_sets(measure: Metric, sums: FloatArray) -> FloatArray:
@@ -131,18 +145,15 @@ def _known(values: FloatArray) -> float | None:
     return float(values.mean()) if len(values) and np.isfinite(values).all() else None
 
 
-def _ranked(
-    runs: list[int], value: FloatArray, without: FloatArray, rows: FloatArray, blocks: Blocks
-) -> dict[int, Place]:
-    """The places of judges by values (J,), higher is better; ``without`` (J, blocks) has them without each block, of so
-    many ``rows`` (J, blocks). Only judges with all of these, and only the order where groups are too few for an
-    interval.
+def _ranked(runs: list[int], value: FloatArray, without: FloatArray, df: FloatArray) -> dict[int, Place]:
+    """The places of judges by values (J,), higher is better; ``without`` (J, blocks) has them without each block, and
+    ``df`` (J,) the degrees of freedom. Only judges with all of these, and only the order where these are 0.
     """
     ranked = np.flatnonzero(np.isfinite(value) & np.isfinite(without).all(axis=1))
     if not len(ranked):
         return {}
-    value, deviations, rows = value[ranked], without[ranked] - value[ranked, None], rows[ranked]
-    covariance = (blocks.count - 1) / blocks.count * (deviations @ deviations.T)
-    df = degrees_of_freedom((rows > 0).sum(axis=1), rows.sum(axis=1) ** 2 / (rows**2).sum(axis=1))
-    in_order = places(theta=value, covariance=covariance, df=df, rng=np.random.default_rng(SEED))
+    value, deviations = value[ranked], without[ranked] - value[ranked, None]
+    count = without.shape[1]
+    covariance = (count - 1) / count * (deviations @ deviations.T)
+    in_order = places(theta=value, covariance=covariance, df=df[ranked], rng=np.random.default_rng(SEED))
     return {runs[judge]: place for judge, place in zip(ranked, in_order, strict=True)}

@@ -18,11 +18,13 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.declared import OF_ANALYSES, OF_REVIEWS, Table, kept
 from leaderboard.boards.judge_board import ALL, GRADES, over_sets
+from leaderboard.boards.over_sets import mean_over_sets
 from leaderboard.hidden import counted_reviews, refuse_live
 from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import HUMANS, Scope
 from stats.arrays import dense_codes
 from stats.proportions import mean, rate
+from stats.results import Estimate
 from stats.verdicts import majority
 
 THREE = 3  # reviews that make a consensus
@@ -234,13 +236,20 @@ def _share(frame: pd.DataFrame, name: str) -> Any:
     counted = _consensus(frame, name)
     if counted.empty:
         return None
-    cluster = counted["group"].to_numpy()
-    return rate(hits=counted["said"].to_numpy(dtype=bool), cluster=cluster, stratum=_strata(counted))
+
+    def share(rows: pd.DataFrame) -> Estimate:
+        cluster = rows["group"].to_numpy()
+        return rate(hits=rows["said"].to_numpy(dtype=bool), cluster=cluster, stratum=_strata(rows))
+
+    return mean_over_sets(counted, share)
 
 
 def _mean(frame: pd.DataFrame, name: str, ends: tuple[float, float]) -> Number:
-    values, cluster = frame[name].to_numpy(np.float64), frame["group"].to_numpy()
-    return number(mean(values=values, cluster=cluster, stratum=_strata(frame), ends=ends))
+    def average(rows: pd.DataFrame) -> Estimate:
+        values, cluster = rows[name].to_numpy(np.float64), rows["group"].to_numpy()
+        return mean(values=values, cluster=cluster, stratum=_strata(rows), ends=ends)
+
+    return number(mean_over_sets(frame, average))
 
 
 def _strata(frame: pd.DataFrame) -> Any:

@@ -18,6 +18,7 @@ from leaderboard.boards import keyed, reviews
 from leaderboard.boards import scores as board_of_scores
 from leaderboard.boards.base import Tested, level_names, with_significance
 from leaderboard.boards.controlled import strengths
+from leaderboard.boards.over_sets import are_apart, by_data_set
 from leaderboard.boards.pairs import Battle
 from leaderboard.definitions import CONTROL, NO_CONTROL
 from leaderboard.hidden import of_one_source, without_sealed
@@ -27,8 +28,9 @@ from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.arrays import FloatArray
-from stats.correlation import PEARSON, SPEARMAN, correlation_difference, williams
+from stats.correlation import PEARSON, SPEARMAN, PairedCorrelations, correlation_difference, williams
 from stats.paired import change, difference
+from stats.parts import over_parts
 from stats.results import StatisticsError
 from stats.verdicts import decided, majority, three_way
 
@@ -392,6 +394,12 @@ def _distances(paired: pd.DataFrame, name: str) -> FloatArray:
     return distance_of_rankings(paired.rename(columns={name: "judged", "people": "value"})[["judged", "value"]])
 
 
+def _correlation_difference(name: str, paired: pd.DataFrame) -> PairedCorrelations:
+    first, second, people = (paired[column].to_numpy(np.float64) for column in ("told_a", "told_b", "people"))
+    columns = {"cluster": paired["group"].to_numpy(), "stratum": paired["dataset"].to_numpy(), "name": name}
+    return correlation_difference(first=first, second=second, reference=people, **columns)
+
+
 def _correlations(name: str, paired: pd.DataFrame) -> Measure:
     """The difference of two correlations with people: the mean over data sets. With one data set and one item a group,
     p of Pearson by Williams' t.
@@ -399,27 +407,23 @@ def _correlations(name: str, paired: pd.DataFrame) -> Measure:
     title = name.capitalize()
     if paired.empty:
         return Measure(measure=title)
-    columns = {
-        "first": paired["told_a"].to_numpy(np.float64),
-        "second": paired["told_b"].to_numpy(np.float64),
-        "reference": paired["people"].to_numpy(np.float64),
-    }
-    both = correlation_difference(
-        **columns, cluster=paired["group"].to_numpy(), stratum=paired["dataset"].to_numpy(), name=name
-    )
+    both = _correlation_difference(name, paired)
+    of_sets = {dataset: _correlation_difference(name, rows) for dataset, rows in by_data_set(paired).items()}
+    parts = {dataset: of_set.difference for dataset, of_set in of_sets.items()}
+    over = over_parts(both.difference, parts, apart=are_apart(paired))
     measure = Measure(
         measure=title,
         a=both.first,
         b=both.second,
-        difference=number(both.difference),
-        p=both.p,
+        difference=number(over),
+        p=both.p if over.interval else None,
         n=len(paired),
-        method=both.difference.method,
+        method=over.method,
     )
     independent = paired["dataset"].nunique() == 1 and paired["group"].is_unique
     if name != PEARSON or not independent or both.first is None or both.second is None or len(paired) < 4:
         return measure
-    between = float(np.corrcoef(columns["first"], columns["second"])[0, 1])
+    between = float(np.corrcoef(paired["told_a"].astype(float), paired["told_b"].astype(float))[0, 1])
     try:
         test = williams(r_first=both.first, r_second=both.second, r_between=between, n=len(paired))
     except StatisticsError:

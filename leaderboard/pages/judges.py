@@ -69,6 +69,7 @@ from stats.figures import (
     value_or_interval,
     whole,
     whole_percent,
+    with_interval,
 )
 from stats.ranks import Place
 
@@ -237,6 +238,11 @@ class _Shown:
             return self.person
         row = self.judges[run].get(self.metric.name)
         return row.value if row else UNKNOWN
+
+    def pooled(self, run: int) -> Number:
+        """The number of all items as one, beside the mean over data sets."""
+        row = self.judges[run].get(self.metric.name) if run != PEOPLE else None
+        return row.pooled if row else UNKNOWN
 
     def rows_of(self, run: int, *, metric: str = "", level: str = "") -> str:
         """Where a judge's verdicts are; of people's labels there is no list."""
@@ -447,7 +453,9 @@ def _metric_column(shown: _Shown) -> Column[int]:
         )
         said = [interval(value, shown.metric.write), "" if run else OF_PEOPLE]
         title = ", ".join(filter(None, said))
-        return Cell(value_or_interval(value, shown.metric.write), title=title, link=shown.rows_of(run), bar=bar)
+        pooled = shown.pooled(run)
+        beside = f"pooled {with_interval(pooled, shown.metric.write)}" if value.low is None and pooled.value else ""
+        return Cell(value_or_interval(value, shown.metric.write), beside, title=title, link=shown.rows_of(run), bar=bar)
 
     axis = marks.axis_head(scale, metric.tick)
     label = f"{metric.label} %" if metric.is_share else metric.label

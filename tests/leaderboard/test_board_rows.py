@@ -24,7 +24,7 @@ MODEL_KEYS = {
 }
 JUDGE_KEYS = {
     *("judge", "simulated", "run", "settings", "source_dataset", "kind", "reference", "metric"),
-    *(f"value{end}" for end in ENDS),
+    *(f"{number}{end}" for number in ("value", "pooled") for end in ENDS),
     *("p", "n", "coverage", "notes", "failure_rule", "order_rule"),
 }
 

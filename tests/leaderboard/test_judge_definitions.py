@@ -5,6 +5,10 @@ import pytest
 from django.core.management.base import CommandError
 from scipy.stats import pearsonr, spearmanr
 
+from judging.models import Judge
+from leaderboard.boards import judges
+from leaderboard.view import scope_of
+
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
@@ -239,3 +243,63 @@ def test_a_failure_in_one_order_counts_by_the_same_rule_in_its_accuracy(in_two_o
         values = [of[name]["value"] for name in BY_ORDER[:3]]
         assert values == pytest.approx([right[rule][0] / n, right[rule][1] / n, sum(right[rule]) / 2 / n])
     assert [of["kappa_of_orders"]["n"] for of in rows.values()] == [257, 257, 270]
+
+
+def brought_in(manage, folder, right_of):
+    """One judge of pairs in data sets of so many, as many of them right; people have one label on each."""
+    pair = {"kind": "pair", "protocol": "pair", "responses": ["A", "B"]}
+    tables = {"benchmark": [], "responses": [], "labels": [], "judgments": []}
+    for source, (n, *right) in right_of.items():
+        for at in range(n):
+            key = f"{source} {at}"
+            tables["benchmark"].append({"key": key, "instruction": f"Solve {key}.", "source": source})
+            tables["responses"] += [{"sample": key, "model": model, "text": f"{key}: {model}"} for model in "AB"]
+            tables["labels"].append(pair | {"sample": key, "annotator": "key", "choice": "first"})
+            for judge, hits in zip("JK", right, strict=False):
+                told = "first" if at < hits else "second"
+                tables["judgments"].append(pair | {"sample": key, "judge": judge, "choice": told})
+    for what, rows in tables.items():
+        assert manage(f"import_{what}", "generic", folder(what, rows), "--benchmark", "uneven")[0] == 0
+
+
+def accuracy_of(board, judge="J", **scope):
+    rows = board("judges", benchmark="uneven", **scope)
+    kept = [row for row in rows if (row["metric"], row["reference"]) == ("accuracy_with_tie", "majority")]
+    return {row["source_dataset"]: row for row in kept if row["judge"] == judge}
+
+
+def test_a_mean_over_data_sets_has_no_interval_where_one_of_them_is_small(manage, folder, board, client_of):
+    brought_in(manage, folder, {"big": (200, 160, 150), "tiny": (3, 3, 0)})
+    row = accuracy_of(board)["all"]
+    assert (row["value"], row["value_low"], row["value_high"]) == (pytest.approx(0.9), None, None)
+    assert row["notes"] == ["value: each counts alike, and of fewer than 8 groups too little is known: tiny has 3"]
+    # Wilson's of 163 of 203, as scipy's binomtest gives it.
+    assert (row["pooled"], row["pooled_low"], row["pooled_high"]) == pytest.approx(
+        (0.802956, 0.742831, 0.851828), abs=1e-6
+    )
+    assert accuracy_of(board)["big"]["pooled"] is None
+    page = client_of("curator").get("/leaderboards/uneven/judges/?metric=accuracy_with_tie").text
+    assert "tiny has 3" in page
+    assert "pooled 80.3" in page
+
+
+def test_the_interval_of_a_mean_over_data_sets_is_made_of_theirs(manage, folder, board):
+    """MOVER (Zou and Donner 2008) of Wilson's intervals of 160 of 200 and 9 of 12, by hand."""
+    brought_in(manage, folder, {"big": (200, 160), "small": (12, 9)})
+    rows = accuracy_of(board)
+    big, small, over = rows["big"], rows["small"], rows["all"]
+    below, above = (
+        np.hypot(*(row["value"] - row[f"value_{end}"] for row in (big, small))) / 2 for end in ("low", "high")
+    )
+    assert (over["value_low"], over["value_high"]) == pytest.approx((0.775 - below, 0.775 + above))
+    assert (over["value_low"], over["value_high"]) == pytest.approx((0.6306, 0.8593), abs=1e-4)
+    assert over["value_method"] == "mean over 2 data sets, MOVER over parts, wilson"
+    assert over["notes"] == []
+
+
+@pytest.mark.parametrize(("tiny", "range_of"), [(3, None), (40, (1, 1))])
+def test_a_judge_is_ranked_over_data_sets_only_where_each_says_something(tiny, range_of, manage, folder, board):
+    brought_in(manage, folder, {"big": (200, 190, 60), "tiny": (tiny, tiny, 0)})
+    first = Judge.objects.get(name="J").runs.get()
+    place = judges(scope_of(benchmark="uneven")).against["majority"].standing["accuracy_with_tie"][first.pk]
+    assert (place.rank, (place.rank_low, place.rank_high) if place.rank_low else None) == (1, range_of)

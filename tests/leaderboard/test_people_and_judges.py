@@ -410,7 +410,7 @@ def test_a_number_over_several_data_sets_says_that_it_is_their_mean(voted, board
     rows = [row for row in board("judges") if row["judge"] == "dull" and row["reference"] == "majority"]
     value = {row["source_dataset"]: row for row in rows if row["metric"] == "accuracy_with_tie"}
     assert value["all"]["value"] == pytest.approx((value["Small"]["value"] + value["Large"]["value"]) / 2)
-    assert value["all"]["value_method"].startswith("mean over 2 data sets, wilson")
+    assert value["all"]["value_method"].startswith("mean over 2 data sets, MOVER over parts, wilson")
     assert not value["Large"]["value_method"].startswith("mean over")
     said = "the mean over 2 data sets, each counting alike"
     assert said in client.get("/leaderboards/grove/judges/").text

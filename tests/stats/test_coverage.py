@@ -29,6 +29,7 @@ from stats.correlation import correlation_difference, pearson, spearman
 from stats.desiderata import calibration, relative
 from stats.generalizability import components, intraclass
 from stats.paired import change
+from stats.parts import over_parts
 from stats.prediction import prediction_powered
 from stats.proportions import mean, proportion, rate, rate_by_sizes, rates, t_quantile, wilson
 from stats.rankings import rank_correlation
@@ -47,7 +48,7 @@ class Design:
 
     `share` is that of hits, and `spread` how far groups differ in it (standard deviation of the log-odds). `ceiling`
     moves latent scores towards the end of a scale from 1 to 5. `models` and `further` are for ratings and unlabelled
-    rows.
+    rows. `parts` are for means over data sets of unequal size.
     """
 
     groups: int
@@ -59,6 +60,7 @@ class Design:
     models: int = 3
     further: int = 0
     skew: float = 0.0
+    parts: tuple[int, ...] = ()  # groups of each data set but the first, which has `groups`
 
     def sizes(self, rng):
         if self.skew:
@@ -98,7 +100,8 @@ class Grid:
     def truth_of(self, design: Design, rows: int) -> Sequence[float]:
         if self.truth:
             return self.truth(design)
-        return _of_large_set(self.estimates, replace(design, groups=rows // design.rows, unequal=False, skew=0.0))
+        alike = replace(design, groups=rows // design.rows, unequal=False, skew=0.0, parts=())
+        return _of_large_set(self.estimates, alike)
 
 
 @cache
@@ -259,6 +262,38 @@ def pooled_mean(rng, design):
     """Two repeats of one judge on the same rows."""
     drawn, group = scores(rng, design)
     return mean(values=drawn.ravel(), cluster=np.tile(group, 2), stratum=np.repeat([0, 1], len(group)), ends=(1, 5))
+
+
+def over_data_sets(draw, estimate):
+    """The mean over data sets of unequal size, each with rows like the others."""
+
+    @own
+    def of_all(rng, design):
+        drawn, group, stratum = [], [], []
+        for part, groups in enumerate((design.groups, *design.parts)):
+            values, own_group = draw(rng, replace(design, groups=groups))
+            drawn.append(np.atleast_2d(values))
+            group.append(own_group + 1_000_000 * part)
+            stratum += [part] * len(own_group)
+        columns, cluster, stratum = np.hstack(drawn), np.concatenate(group), np.array(stratum)
+        whole = estimate(columns, cluster=cluster, stratum=stratum)
+        parts = {
+            str(part): estimate(columns[:, stratum == part], cluster=cluster[stratum == part])
+            for part in range(len(design.parts) + 1)
+        }
+        return over_parts(whole, parts, apart=True)
+
+    return of_all
+
+
+mean_share_over_sets = over_data_sets(hits, lambda columns, **more: rate(hits=columns[0], **more))
+mean_score_over_sets = over_data_sets(
+    lambda rng, design: scores(rng, design, 1), lambda columns, **more: mean(values=columns[0], ends=(1, 5), **more)
+)
+pearson_over_sets = over_data_sets(scores, lambda columns, **more: pearson(x=columns[0], y=columns[1], **more).estimate)
+kappa_over_sets = over_data_sets(
+    verdicts, lambda columns, **more: cohen_kappa(first=columns[0], second=columns[1], **more)
+)
 
 
 @own
@@ -746,6 +781,17 @@ def the_ratio(design):
     return [(0.8 * design.share - 0.25) / (design.share - 0.25)]
 
 
+UNEVEN = ((200, (8,)), (500, (10,)), (300, (8, 8, 8)), (100, (50, 30, 20, 10, 8, 8)), (60, (12,)), (40, (40, 40, 40)))
+OF_SETS = tuple(
+    Design(groups, rows, parts=parts, share=share, spread=spread)
+    for (groups, parts), (rows, spread), share in product(UNEVEN, ((1, 0.0), (4, 1.0)), (0.5, 0.8, 0.9))
+)
+SCORED_SETS = tuple(
+    Design(groups, rows, parts=parts, ceiling=ceiling)
+    for (groups, parts), rows, ceiling in product(UNEVEN, (1, 4), (0.0, 1.0))
+)
+# Kappa of eight single rows with a rare class has an interval in half of the sets, and does not cover there by itself.
+CLASSED_SETS = tuple(design for design in SCORED_SETS if min(design.parts) > 8 or design.rows > 1)
 GRIDS = (
     Grid("share", one_share, SHARES, (Design(8, 5, share=0.1), Design(30, 2, unequal=True)), the_share),
     Grid(
@@ -766,6 +812,12 @@ GRIDS = (
     Grid("share by sizes", share_by_sizes, ALIKE, (Design(30, 5, unequal=True),), the_share),
     Grid("mean of scores", mean_of_scores, SCORED, FEW_SCORED, lambda design: [mean_score(design)]),
     Grid("mean over repeats", pooled_mean, SCORED, FEW_SCORED[:1], lambda design: [mean_score(design)]),
+    Grid("share over data sets", mean_share_over_sets, OF_SETS, OF_SETS[:2], the_share),
+    Grid(
+        "mean over data sets", mean_score_over_sets, SCORED_SETS, SCORED_SETS[:1], lambda design: [mean_score(design)]
+    ),
+    Grid("Pearson over data sets", pearson_over_sets, SCORED_SETS, SCORED_SETS[:1]),
+    Grid("Cohen's kappa over data sets", kappa_over_sets, CLASSED_SETS, CLASSED_SETS[:1]),
     Grid("mean without ends", mean_without_ends, SCORED[::2], FEW_SCORED[:1], lambda design: [0.0]),
     Grid("change of scores", change_of_scores, SCORED, FEW_SCORED, lambda design: [0.0]),
     Grid(
@@ -908,6 +960,7 @@ BETWEEN = {
             "share beside other models",
             "share of replies",
             "share over repeats",
+            "share over data sets",
             "share by sizes",
             "accuracy of pairs",
             "consistency",
@@ -917,7 +970,7 @@ BETWEEN = {
         *("macro precision of five categories", "F1 of yes", "precision of yes", "calibration"),
         *("position, consistent", "position, first", "length-controlled win rate"),
     ),
-    (1.0, 5.0): ("mean of scores", "mean over repeats"),
+    (1.0, 5.0): ("mean of scores", "mean over repeats", "mean over data sets"),
 }
 GRIDS = tuple(
     replace(grid, ends=next((ends for ends, names in BETWEEN.items() if grid.name in names), None)) for grid in GRIDS
