@@ -19,31 +19,31 @@ from django.utils import timezone
 
 from accounts.models import Job
 
+LIGHT, PAGES, HEAVY = LANES = ("light", "pages", "heavy")
+APART = (PAGES, HEAVY)
+
 
 @dataclass(frozen=True, slots=True)
 class Registered:
     """What a name stands for: the path of a function, which is ``async`` if it waits for others than the database.
 
-    ``heavy`` ones compute long or need much memory: they run in a process of their own, one at a time. ``every``: also
-    done so often without being deferred.
+    Those of the lane ``heavy`` compute long or need much memory, and those of ``pages`` draw what somebody waits for:
+    each of these lanes has a process of its own, and one job at a time. ``every``: also done so often without being
+    deferred.
     """
 
     path: str
-    heavy: bool
+    lane: str = LIGHT
     every: timedelta | None = None
-
-    @property
-    def queue(self) -> str:
-        return "heavy" if self.heavy else "light"
 
 
 REGISTERED: dict[str, Registered] = {}
 STOPPING = threading.Event()  # set in the process of heavy jobs when the worker stops: they end soon
 
 
-def register(name: str, path: str, *, heavy: bool = False, every: timedelta | None = None) -> None:
+def register(name: str, path: str, *, lane: str = LIGHT, every: timedelta | None = None) -> None:
     """To be called by an app when it is ready."""
-    REGISTERED[name] = Registered(path, heavy, every)
+    REGISTERED[name] = Registered(path, lane, every)
 
 
 def word(name: str, arguments: dict[str, Any]) -> str:
@@ -51,8 +51,9 @@ def word(name: str, arguments: dict[str, Any]) -> str:
     return f"{name} {json.dumps(arguments, sort_keys=True)}" if arguments else name
 
 
-def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) -> None:
-    """Have a job done once the caller's transaction is stored. Raises KeyError for a name that nobody registered.
+def defer(name: str, *, not_before: datetime | None = None, first: bool = False, **arguments: Any) -> None:
+    """Have a job done once the caller's transaction is stored, ``first``: before others of its lane that wait. Raises
+    KeyError for a name that nobody registered.
 
     Nothing is added while the same job waits, be it for a later time; one that is being done does not count, for it may
     have looked already.
@@ -60,13 +61,16 @@ def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) ->
     registered, once = REGISTERED[name], word(name, arguments)
     if connection.vendor == "sqlite":
         if not Job.objects.filter(once=once, begun=False).exists():  # asking needs no lock
-            job = Job(name=name, arguments=arguments, not_before=not_before or timezone.now(), once=once)
+            at = not_before or timezone.now()
+            job = Job(name=name, arguments=arguments, not_before=at, priority=int(first), once=once)
             Job.objects.bulk_create([job], ignore_conflicts=True)
         return
     from procrastinate.contrib.django import app
     from procrastinate.exceptions import AlreadyEnqueued
 
-    new = app.configure_task(name, queue=registered.queue, lock=once, queueing_lock=once, schedule_at=not_before)
+    new = app.configure_task(
+        name, queue=registered.lane, lock=once, queueing_lock=once, schedule_at=not_before, priority=int(first)
+    )
     try:
         with transaction.atomic():  # of which nothing stays where one waits already
             new.defer(**arguments)
@@ -74,15 +78,16 @@ def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) ->
         pass
 
 
-def due(*, heavy: bool = True) -> int:
-    """How many jobs there are whose time has come, those being done too; without heavy ones if so asked."""
+def due(*, apart: bool = True) -> int:
+    """How many jobs there are whose time has come, those being done too; if so asked without those that are done in
+    processes of their own.
+    """
     now = timezone.now()
     if connection.vendor == "sqlite":
-        names = [name for name, registered in REGISTERED.items() if heavy or not registered.heavy]
+        names = [name for name, registered in REGISTERED.items() if apart or registered.lane == LIGHT]
         return Job.objects.filter(not_before__lte=now, name__in=names).count()
     from procrastinate.contrib.django import app
 
-    queues = ["light", "heavy"] if heavy else ["light"]
-    wanted = [(queue, status) for queue in queues for status in ("todo", "doing")]
-    found = [job for queue, status in wanted for job in app.job_manager.list_jobs(queue=queue, status=status)]
+    wanted = [(lane, status) for lane in (LANES if apart else (LIGHT,)) for status in ("todo", "doing")]
+    found = [job for lane, status in wanted for job in app.job_manager.list_jobs(queue=lane, status=status)]
     return sum(job.scheduled_at is None or job.scheduled_at <= now for job in found)

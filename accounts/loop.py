@@ -7,6 +7,7 @@ called ``run``: one connection, statements in the order they were asked for, no 
 import asyncio
 import gc
 import signal
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ P = ParamSpec("P")
 
 _Request = tuple["Future[Any]", Callable[[], Any]]
 _requests: ContextVar["SimpleQueue[_Request | None]"] = ContextVar("requests")
+_asked_at: list[float] = []  # of what the database is at
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -80,6 +82,7 @@ def settle() -> None:
 def _serve(answer: "Future[Any]", function: Callable[[], Any]) -> None:
     if not answer.set_running_or_notify_cancel():
         return
+    _asked_at.append(time.monotonic())
     try:
         if not connection.in_atomic_block:  # a connection that broke is made anew; never in somebody's transaction
             close_old_connections()
@@ -88,6 +91,14 @@ def _serve(answer: "Future[Any]", function: Callable[[], Any]) -> None:
         answer.set_exception(error)
         if not isinstance(error, Exception):
             raise
+    finally:
+        _asked_at.pop()
+
+
+def waits_since() -> float:
+    """For how many seconds the thread of the database has been at what it is at; 0 if at nothing."""
+    asked_at = _asked_at[-1:]
+    return time.monotonic() - asked_at[0] if asked_at else 0.0
 
 
 async def db(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -286,11 +286,12 @@ class Job(models.Model):
     name = models.CharField(max_length=40)
     arguments = models.JSONField(default=dict)
     not_before = models.DateTimeField(db_index=True)
+    priority = models.SmallIntegerField(default=0)  # the highest first
     once = models.CharField(max_length=200)  # two that wait have never the same
     begun = models.BooleanField(default=False)
 
     class Meta:
-        ordering = ["not_before", "pk"]
+        ordering = ["-priority", "not_before", "pk"]
         constraints = [models.UniqueConstraint(fields=["once"], condition=models.Q(begun=False), name="job_waits_once")]
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ class EvalsiteConfig(AppConfig):
         from accounts import jobs
         from evalsite import checks, keys  # noqa: F401 (registers them)
 
-        jobs.register("tidy", "evalsite.tidying.clear", heavy=True, every=timedelta(days=1))
+        jobs.register("tidy", "evalsite.tidying.clear", lane=jobs.HEAVY, every=timedelta(days=1))
         if settings.BACKUP_FOLDER:
-            jobs.register("back_up", "evalsite.backups.nightly.back_up", heavy=True, every=timedelta(days=1))
+            jobs.register("back_up", "evalsite.backups.nightly.back_up", lane=jobs.HEAVY, every=timedelta(days=1))
         keys.keep_private(settings.DATA)

@@ -1,4 +1,4 @@
-"""The process of a worker's heavy jobs, in which neither calls nor heartbeats wait for them.
+"""The processes of a worker's jobs that compute, for which neither calls nor heartbeats wait.
 
 Nothing is imported here before Django is set up in that process.
 """
@@ -26,9 +26,13 @@ class HeavyFailed(Exception):
 
 
 class HeavyProcess:
-    """The process of a worker's heavy jobs. It starts with the first one, and ends some time after the last."""
+    """The process of a worker's jobs of one lane. It starts with the first one, and ends some time after the last.
 
-    def __init__(self) -> None:
+    ``nice``: how far its jobs stand behind what others do on this machine.
+    """
+
+    def __init__(self, lane: str, *, nice: int) -> None:
+        self.lane, self.nice = lane, nice
         self._process: Any = None
         self._pipe: Connection | None = None
         self._alone = asyncio.Lock()
@@ -56,7 +60,9 @@ class HeavyProcess:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=do_heavy, args=(theirs,), name="heavy jobs", daemon=True)
+        self._process = context.Process(
+            target=do_heavy, args=(theirs, self.nice), name=f"{self.lane} jobs", daemon=True
+        )
         self._process.start()
         theirs.close()
 
@@ -78,14 +84,16 @@ class HeavyProcess:
             self._end.cancel()
         if self._pipe:
             self._pipe.close()
+        if self._process:
+            self._process.join(1)  # which ends with its pipe, or was killed: what nobody takes notice of stays listed
         self._process = self._pipe = self._end = None
 
 
-def do_heavy(pipe: Connection) -> None:
+def do_heavy(pipe: Connection, nice: int) -> None:
     """The main function of that process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the worker says when to stop
     threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
-    os.nice(5)  # pages and judges come first
+    os.nice(nice)
     django.setup()
     from accounts.jobs import STOPPING  # now that there are apps
 

@@ -6,7 +6,7 @@ import inspect
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -28,22 +28,25 @@ log = logging.getLogger(__name__)
 AT_ONCE = 8  # light jobs
 LOOK_EVERY = 0.3  # seconds between looks at the table
 SWEEP_EVERY = 10.0  # seconds between looks for jobs of workers that died
+STATEMENT = 15  # seconds that a statement of the queue may take
+PATIENCE = 20.0  # seconds that a queue has to let go of the database when the worker stops
+NICE = {jobs.PAGES: 0, jobs.HEAVY: 5}  # web pages and judges come before uploads and backups
 AGAIN = 1.0  # seconds before a database that does not answer is asked again
 
 
 class Queue(ABC):
-    """What hands out the jobs. ``takes_heavy`` says whether this worker may do heavy ones now."""
+    """What hands out the jobs. ``computes`` says whether this worker may do those of ``jobs.APART`` now."""
 
-    def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
-        self.takes_heavy = takes_heavy
-        self.heavy = HeavyProcess()
+    def __init__(self, *, computes: Callable[[], bool]) -> None:
+        self.computes = computes
+        self.processes = {lane: HeavyProcess(lane, nice=NICE[lane]) for lane in jobs.APART}
 
     async def do(self, name: str, arguments: dict[str, Any]) -> None:
         """Do a job. What goes wrong is logged: the next one finds what it has left."""
         registered = REGISTERED[name]
         try:
-            if registered.heavy:
-                await self.heavy.do(registered.path, arguments)
+            if registered.lane in self.processes:
+                await self.processes[registered.lane].do(registered.path, arguments)
             elif inspect.iscoroutinefunction(function := import_string(registered.path)):
                 await function(**arguments)
             else:
@@ -61,14 +64,17 @@ class Queue(ABC):
 
     def waits(self) -> bool:
         """Whether there is a job for this worker whose time has come, or that it is at; for the database's thread."""
-        return jobs.due(heavy=self.takes_heavy()) > 0
+        return jobs.due(apart=self.computes()) > 0
+
+    def stopping(self) -> list[Coroutine[Any, Any, None]]:
+        return [process.stop() for process in self.processes.values()]
 
 
 class Table(Queue):
     """The jobs of an SQLite database, for one worker at a time: the others wait for the lock of a file."""
 
-    def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
-        super().__init__(takes_heavy=takes_heavy)
+    def __init__(self, *, computes: Callable[[], bool]) -> None:
+        super().__init__(computes=computes)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._lock: int | None = None
 
@@ -90,7 +96,7 @@ class Table(Queue):
                     log.warning("The database does not answer (%s), trying again", type(error).__name__)
                 await wait(stop, self._tasks.values(), LOOK_EVERY)
         finally:
-            await asyncio.gather(self.heavy.stop(), *self._tasks.values())
+            await asyncio.gather(*self.stopping(), *self._tasks.values())
             if self._lock is not None:
                 os.close(self._lock)
 
@@ -112,17 +118,17 @@ class Table(Queue):
         room = AT_ONCE - len(self._tasks)
         # Nobody else begins them, so they are read without a transaction, which would lock the database.
         for job in Job.objects.filter(begun=False, not_before__lte=timezone.now()):
-            registered = REGISTERED.get(job.name)
-            is_next = registered is None or not registered.heavy or (self.takes_heavy() and not self._is_at_heavy(due))
+            lane = REGISTERED[job.name].lane if job.name in REGISTERED else jobs.LIGHT
+            is_next = lane == jobs.LIGHT or (self.computes() and not self._is_at(lane, due))
             if len(due) < room and job.once not in self._tasks and is_next:
                 due.append(job)
         if due:
             Job.objects.filter(pk__in=[job.pk for job in due]).update(begun=True)
         return due
 
-    def _is_at_heavy(self, due: list[Job]) -> bool:
+    def _is_at(self, lane: str, due: list[Job]) -> bool:
         names = {once.partition(" ")[0] for once in [*self._tasks, *(job.once for job in due)]}
-        return any(REGISTERED[name].heavy for name in names & set(REGISTERED))
+        return any(REGISTERED[name].lane == lane for name in names & set(REGISTERED))
 
     async def _work(self, job: Job, stop: asyncio.Event) -> None:
         if job.name in REGISTERED:  # else an older or newer version had it
@@ -146,7 +152,7 @@ def _take_over() -> None:
     Job.objects.update(begun=False)
     now = timezone.now()
     first = [
-        _periodic(name, now + registered.every if registered.heavy else now)
+        _periodic(name, now if registered.lane == jobs.LIGHT else now + registered.every)
         for name, registered in REGISTERED.items()
         if registered.every
     ]
@@ -168,15 +174,18 @@ def _finish(job: Job) -> None:
 class Procrastinate(Queue):
     """The jobs of a PostgreSQL database, for any number of workers."""
 
-    def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
-        super().__init__(takes_heavy=takes_heavy)
+    def __init__(self, *, computes: Callable[[], bool]) -> None:
+        super().__init__(computes=computes)
         from procrastinate import App, PsycopgConnector
         from procrastinate.contrib.django.utils import connector_params
 
+        parameters = connector_params()
+        options = f"{parameters.get('options', '')} -c statement_timeout={STATEMENT}s".strip()
         # A worker that is to stop waits no longer for a database that is away than it has until it is killed.
-        self.app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=6, timeout=8.0))
+        connector = PsycopgConnector(kwargs=parameters | {"options": options}, min_size=1, max_size=8, timeout=8.0)
+        self.app = App(connector=connector)
         for name, registered in REGISTERED.items():
-            task: Any = self.app.task(name=name, queue=registered.queue)(self._function(name))
+            task: Any = self.app.task(name=name, queue=registered.lane)(self._function(name))
             if registered.every:
                 self.app.periodic(cron=cron(registered.every), queueing_lock=f"{name} every so often", lock=name)(task)
 
@@ -187,23 +196,23 @@ class Procrastinate(Queue):
         return function
 
     async def work(self, stop: asyncio.Event) -> None:
-        beside = [asyncio.create_task(self._work(stop, heavy=heavy)) for heavy in (False, True)]
+        beside = [asyncio.create_task(self._work(stop, lane)) for lane in jobs.LANES]
         beside.append(asyncio.create_task(self._sweep(stop)))
         await stop.wait()
-        await asyncio.gather(self.heavy.stop(), *beside)
-        await self.app.close_async()
+        await asyncio.gather(*self.stopping(), within(PATIENCE, *beside))
+        await within(PATIENCE, asyncio.create_task(self.app.close_async()))
 
-    async def _work(self, stop: asyncio.Event, *, heavy: bool) -> None:
+    async def _work(self, stop: asyncio.Event, lane: str) -> None:
         while not stop.is_set():
-            if heavy and not self.takes_heavy():
+            if lane in jobs.APART and not self.computes():
                 await wait(stop, (), AGAIN)
                 continue
             try:
                 await self.app.open_async()
                 worker = asyncio.create_task(
                     self.app.run_worker_async(
-                        queues=["heavy" if heavy else "light"],
-                        concurrency=1 if heavy else AT_ONCE,
+                        queues=[lane],
+                        concurrency=1 if lane in jobs.APART else AT_ONCE,
                         delete_jobs="always",
                         install_signal_handlers=False,
                     )
@@ -247,7 +256,14 @@ async def wait(stop: asyncio.Event, tasks: Any, seconds: float | None) -> None:
     stopped.cancel()
 
 
-def queue(*, takes_heavy: Callable[[], bool]) -> Queue:
+async def within(seconds: float, *tasks: asyncio.Task[Any]) -> None:
+    """Wait for the end of these tasks, but no longer; what they wait for is then left to itself."""
+    _, left = await asyncio.wait(tasks, timeout=seconds)
+    if left:
+        log.warning("The database has not let go of the queue for %.0f seconds: stopping all the same", seconds)
+
+
+def queue(*, computes: Callable[[], bool]) -> Queue:
     """The queue of this installation's database."""
     suits = Procrastinate if connection.vendor == "postgresql" else Table
-    return suits(takes_heavy=takes_heavy)
+    return suits(computes=computes)

@@ -55,7 +55,7 @@ async def serve(
     pictures = True
     decrypted.remove_left()
     stop_jobs = asyncio.Event()
-    queue = queues.queue(takes_heavy=lambda: pictures)  # uploads hold pictures, and so do most others
+    queue = queues.queue(computes=lambda: pictures)  # uploads hold pictures, and so do most others
     jobs = asyncio.create_task(queue.work(stop_jobs))
     try:
         while not stop.is_set():

@@ -12,8 +12,8 @@ class LeaderboardConfig(AppConfig):
         from judging.models.submissions import WHEN_TOLD
         from leaderboard import changes
 
-        jobs.register("prepare_page", "leaderboard.prepared.prepare", heavy=True)
-        jobs.register("freeze", "leaderboard.views.snapshots.freeze", heavy=True)
+        jobs.register("prepare_page", "leaderboard.prepared.prepare", lane=jobs.PAGES)
+        jobs.register("freeze", "leaderboard.views.snapshots.freeze", lane=jobs.PAGES)
         jobs.register("prepare_again", "leaderboard.prepared.prepare_again")
         # No work of ours: Django's way of making what is in the database and no table.
         pre_migrate.connect(changes.remove, sender=self)

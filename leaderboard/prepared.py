@@ -113,7 +113,7 @@ def answered(
         if page.version != (newest := _version(pk)):
             # A database that is full or locked shows what it has.
             with suppress(DatabaseError), transaction.atomic():
-                jobs.defer("prepare_page", page=page.pk)
+                _defer(page)
         return _shown(request, page, newer=page.version != newest)
     if not (is_large(pk) if pk else (sees_many_answers if of_recipes else _sees_large)(request.user)):
         return draw()
@@ -121,8 +121,13 @@ def answered(
         if not _has_room(asked):
             return (waits or _waits)(request)
         page, _ = PreparedPage.objects.get_or_create(key=key, defaults={"asked": asked, "benchmark_id": pk})
-    jobs.defer("prepare_page", page=page.pk)
+    _defer(page)
     return (waits or _waits)(request)
+
+
+def _defer(page: PreparedPage) -> None:
+    """Have a page drawn; of people who are signed in before those of strangers."""
+    jobs.defer("prepare_page", first=page.asked["for"] != ANONYMOUS, page=page.pk)
 
 
 @guard.working()

@@ -38,11 +38,20 @@ def die(*, folder: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def note(*, folder: str, word: str) -> None:
+    """Write a word into a file."""
+    with Path(folder, "noted").open("a") as file:
+        file.write(f"{word}\n")
+
+
 def register() -> None:
     from accounts import jobs
 
+    jobs.register("draw", "tests.operations.errands.spin", lane=jobs.PAGES)
+    jobs.register("note", "tests.operations.errands.note", lane=jobs.PAGES)
+
     for name in ("spin", "wait", "die"):
-        jobs.register(name, f"tests.operations.errands.{name}", heavy=True)
+        jobs.register(name, f"tests.operations.errands.{name}", lane=jobs.HEAVY)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.db import connection, transaction
+from psycopg import sql
 
 from accounts import jobs
 from accounts.models import Job
@@ -95,7 +97,7 @@ def test_a_job_is_stored_with_what_it_is_about_and_not_without_it():
 
 @pytest.mark.django_db
 def test_of_the_same_job_one_waits_and_a_transaction_in_which_it_is_deferred_again_goes_on(monkeypatch):
-    monkeypatch.setitem(jobs.REGISTERED, "spin", jobs.Registered("tests.operations.errands.spin", heavy=True))
+    monkeypatch.setitem(jobs.REGISTERED, "spin", jobs.Registered("tests.operations.errands.spin", lane=jobs.HEAVY))
     with transaction.atomic():
         for _ in range(3):
             jobs.defer("spin", seconds=1, folder="a")
@@ -122,6 +124,47 @@ def test_calls_and_heartbeats_do_not_wait_for_a_job_that_computes(here, worker, 
         assert not (tmp_path / "done").exists()
         (tmp_path / "go").touch()
         wait_for((tmp_path / "done").exists)
+
+
+def test_a_page_that_somebody_waits_for_is_drawn_beside_an_upload_or_a_backup(here, worker, tmp_path):
+    long, page = tmp_path / "long", tmp_path / "page"
+    for folder in (long, page):
+        folder.mkdir()
+    defer(here, "spin", seconds=0, folder=str(long))
+    worker()
+    wait_for(lambda: begun(long))
+    (page / "go").touch()
+    defer(here, "draw", seconds=0, folder=str(page))
+    wait_for((page / "done").exists)
+    assert not (long / "done").exists()
+    assert begun(long) != begun(page)
+    (long / "go").touch()
+    wait_for((long / "done").exists)
+
+
+def test_a_page_of_somebody_who_is_signed_in_is_drawn_before_those_of_strangers(here, worker, tmp_path):
+    for word in ("stranger 1", "stranger 2", "member"):
+        defer(here, "note", first=word == "member", folder=str(tmp_path), word=word)
+    worker()
+    noted = tmp_path / "noted"
+    wait_for(lambda: noted.exists() and len(noted.read_text().splitlines()) == 3)
+    assert noted.read_text().splitlines()[0] == "member"
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not ON_POSTGRES, reason="statements hang on PostgreSQL")
+@pytest.mark.parametrize("table", ["procrastinate_jobs", "judging_workerbeat"])
+def test_a_worker_behind_a_statement_that_hangs_ends_within_half_a_minute(here, worker, tmp_path, table):
+    defer(here, "note", folder=str(tmp_path), word="up")
+    process = worker()
+    wait_for((tmp_path / "noted").exists)
+    with psycopg.connect(here.environment["DATABASE_URL"]) as other:
+        other.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(table)))
+        time.sleep(12)  # a beat, and looks for jobs
+        at = time.monotonic()
+        process.terminate()
+        process.communicate(timeout=60)
+        assert time.monotonic() - at < 30
 
 
 def test_a_worker_stops_within_seconds_and_a_job_under_way_is_told_to_end(here, worker, tmp_path):

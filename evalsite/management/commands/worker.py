@@ -1,7 +1,11 @@
 """manage.py worker"""
 
 import asyncio
+import logging
+import os
 import signal
+import threading
+import time
 from typing import Any
 
 from django.core.management import call_command
@@ -11,6 +15,10 @@ from accounts import loop
 from accounts.management.base import UncheckedCommand
 from evalsite import doctor, worker
 from judging.work import leases
+
+log = logging.getLogger(__name__)
+STUCK = 20.0  # seconds that a statement may take once the worker was told to stop
+AFTERWARDS = 5.0  # seconds that a worker which is done has to end
 
 
 class Command(UncheckedCommand):
@@ -36,5 +44,28 @@ class Command(UncheckedCommand):
 
     async def _serve(self, until_idle: bool) -> None:
         stop = asyncio.Event()
-        with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
+
+        def stopping() -> None:
+            stop.set()
+            threading.Thread(target=_end_if_stuck, daemon=True).start()
+
+        with loop.signals(stopping, signal.SIGTERM, signal.SIGINT):
             await worker.serve(stop=stop, until_idle=until_idle)
+        # What the queue asked of a database that does not answer is left to itself, and would be waited for.
+        threading.Thread(target=_end, args=(AFTERWARDS, 0), daemon=True).start()
+
+
+def _end_if_stuck() -> None:
+    """End a worker that was told to stop, where a statement keeps it from that. What it held is free when its lease is
+    over.
+    """
+    while loop.waits_since() < STUCK:
+        time.sleep(0.5)
+    log.error("The database has not answered for %.0f seconds: the worker ends without it", STUCK)
+    _end(0, 1)
+
+
+def _end(seconds: float, status: int) -> None:
+    time.sleep(seconds)
+    logging.shutdown()
+    os._exit(status)
