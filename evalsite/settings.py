@@ -302,7 +302,7 @@ SPECTACULAR_SETTINGS = {
 # For how many days `manage.py tidy` keeps notices that were read, and calls without a verdict of runs that have ended;
 # 0: for ever.
 KEEP_NOTICES_DAYS = keys.number("KEEP_NOTICES_DAYS", 180)
-KEEP_CALLS_DAYS = keys.number("KEEP_CALLS_DAYS", 0)
+KEEP_CALLS_DAYS = keys.number("KEEP_CALLS_DAYS", 90)
 BACKUP_FOLDER = env.str("BACKUP_FOLDER", "")  # a worker backs up to it each day; a folder, or s3://BUCKET/FOLDER
 BACKUP_KEEP = keys.number("BACKUP_KEEP", 14)  # of those that stay
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # opens /metrics

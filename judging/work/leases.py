@@ -8,6 +8,7 @@ whose calls are all stored are claimed no more; those of a worker that fell sile
 import os
 import socket
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -122,6 +123,14 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
 def silent(run: Run, *, but: RunHold | None = None) -> QuerySet[RunHold]:
     """The holds of workers that fell silent and that nobody has ended yet."""
     return run.holds.exclude(pk__in=RunHold.objects.live().values("pk")).exclude(pk=but.pk if but else 0)
+
+
+def end_left() -> None:
+    """End the holds that workers who died still have of runs that have ended since."""
+    ended = RunHold.objects.filter(run__state__in=Run.ENDED).exclude(pk__in=RunHold.objects.live().values("pk"))
+    for run in Run.objects.filter(pk__in=ended.values("run")):
+        with suppress(LeaseLost):
+            end_silent(run)
 
 
 @transaction.atomic

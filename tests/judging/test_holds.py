@@ -7,7 +7,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from judging.endpoints.answers import Answer, Outcome
-from judging.models import Attempt, JudgeShare, Judgment, Run
+from judging.models import Attempt, JudgeShare, Judgment, Run, RunHold
+from judging.runs.following import follow
 from judging.work import budget, curve, leases, run_kinds, store
 from judging.work.identity import Reported
 from tests.judging.small import make_benchmark
@@ -223,3 +224,14 @@ def test_the_curves_of_several_workers_add_up():
     assert (both["from"], both["width"]) == (one["from"], one["width"])
     assert sum(both["points"][:3]) == sum(one["points"][:3]) + 7
     assert curve.merged() == {}
+
+
+def test_the_hold_of_a_worker_that_died_ends_with_the_run_and_its_calls_count_as_lost(workers):
+    left, last = workers(2)
+    long_ago = timezone.now() - timedelta(minutes=20)
+    RunHold.objects.filter(pk=left.hold.pk).update(until=long_ago, in_flight=2)
+    Run.objects.filter(pk=last.pk).update(state=Run.State.FINISHED)
+    follow()
+    run = Run.objects.get(pk=last.pk)
+    assert list(run.holds.values_list("pk", flat=True)) == [last.hold.pk]
+    assert run.lost == 2

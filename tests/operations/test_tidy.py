@@ -28,7 +28,7 @@ def grown(db, people):
             at=now - timedelta(days=90), read_at=None if read is None else now - timedelta(days=read)
         )
     columns = {"benchmark": Benchmark.objects.create(slug="a", title="A"), "judge": Judge.objects.create(name="j")}
-    for state, days in (("finished", 40), ("finished", 5), ("running", 40)):
+    for state, days in (("finished", 100), ("finished", 40), ("finished", 5), ("running", 100)):
         run = Run.objects.create(**columns, protocol="pair", settings_hash="", state=state)
         at = now - timedelta(days=days)
         Attempt.objects.create(run=run, order=state, repeat=days, at=at, outcome="error", seconds=1)
@@ -50,7 +50,7 @@ def left():
 
 
 def test_with_settings_it_removes_what_is_older_and_a_dry_run_removes_nothing(grown, settings):
-    settings.KEEP_NOTICES_DAYS = settings.KEEP_CALLS_DAYS = 30
+    settings.KEEP_NOTICES_DAYS, settings.KEEP_CALLS_DAYS = 30, 45
     before = left()
     told = tidy("--dry-run")
     assert left() == before
@@ -61,11 +61,11 @@ def test_with_settings_it_removes_what_is_older_and_a_dry_run_removes_nothing(gr
     assert left() == (["new"], ["read", "unread"], [("finished", 5), ("running", 40)], 1)
 
 
-def test_by_default_calls_are_kept_for_ever_and_notices_for_half_a_year(grown):
+def test_by_default_calls_of_ended_runs_are_kept_for_ninety_days_and_notices_for_half_a_year(grown):
     tidy()
     assert left()[1:3] == (
         ["read", "read long ago", "unread"],
-        [("finished", 5), ("finished", 40), ("running", 40)],
+        [("finished", 5), ("finished", 40), ("running", 100)],
     )
 
 
