@@ -63,11 +63,16 @@ class Room:
         return self._first(places, None, across=across)
 
     def _first(self, places: Iterator[Label], own: Spot | None, *, across: bool) -> Label | None:
-        found = next((place for place in places if self._is_free(place, own, across=across)), None)
+        """Of those that may be across intervals, the first that is across the fewest."""
+        free = (place for place in places if self._is_free(place, own, across=across))
+        found = min(free, key=self._crossed, default=None) if across else next(free, None)
         if found:
             self.taken.append(found.box)
             self.barred.extend([found.leader] if found.leader else [])
         return found
+
+    def _crossed(self, label: Label) -> int:
+        return sum(crosses(line, label.box) for line in self.thin)
 
     def _label(self, box: Box, dot: Spot) -> Label:
         (x, y), (left, top, right, bottom) = dot, box

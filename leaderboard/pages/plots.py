@@ -1,5 +1,6 @@
 """Plots of a page that are files as well: forests, heat tables, profiles, lines, points on two axes."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise, product
@@ -382,7 +383,7 @@ NOT_WRITTEN = "(a name in other letters)"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows(Figure):
     """The first ``rows`` that there is room for, best first, each with its number, written by ``figure``. ``zero``:
-    whether the axis begins there.
+    whether the axis reaches it.
     """
 
     rows: Sequence[ForestRow]
@@ -502,6 +503,7 @@ class _Points:
         wide = max((width_of(plot.write(tick), NAME) for tick in self.up.ticks), default=0)
         self.left, self.right, self.foot = wide + 10, width - 2, height - 44
         self.room = Room((self.left + 2, top, self.right, self.foot - 2), width_of)
+        self.short = _shortened({point.name for point in plot.points})
 
     def x(self, value: float) -> float:
         return self.across.at(self.plot.place(value), self.left + 24, self.right - 36)
@@ -589,7 +591,7 @@ class _Points:
         """Whole where that covers no interval, else shortened."""
         spot = self.x(point.x), self.y(point.value.value)
         for across in (False, True):
-            for words in filter(None, (point.name, _shortened(point.name))):
+            for words in filter(None, (point.name, self.short.get(point.name))):
                 if label := self.room.beside(words, spot, NAME, across=across):
                     return label, words
         return None
@@ -598,10 +600,12 @@ class _Points:
 SHORT = 24  # letters
 
 
-def _shortened(name: str) -> str:
-    """A long name without whose it is, and cut; empty where it is short."""
-    last = name.rpartition("/")[2] or name
-    return "" if len(name) <= SHORT else last if len(last) <= SHORT else f"{last[: SHORT - 1].rstrip('-_ ')}…"
+def _shortened(names: Collection[str]) -> dict[str, str]:
+    """Long names without whose they are, and cut; none that would be the same as another."""
+    last = {name: name.rpartition("/")[2] or name for name in names if len(name) > SHORT}
+    cut = {name: end if len(end) <= SHORT else f"{end[: SHORT - 1].rstrip('-_ ')}…" for name, end in last.items()}
+    many = Counter([*cut.values(), *names])
+    return {name: short for name, short in cut.items() if many[short] == 1}
 
 
 def best_for_price(points: Sequence[Point]) -> list[Point]:

@@ -123,6 +123,12 @@ def test_a_name_away_from_its_dot_has_a_line_to_it_and_of_names_near_by_its_own_
     assert told >= 4
 
 
+def test_a_name_is_cut_only_where_it_stays_unlike_the_others():
+    alike = ("org/a-name-that-is-quite-long-1", "org/a-name-that-is-quite-long-2")
+    cut = {"organisation/another-name": "another-name", "one-that-is-long-without-a-stroke": "one-that-is-long-withou…"}
+    assert plots._shortened((*alike, *cut, "short")) == cut
+
+
 def test_few_points_apart_all_have_their_names():
     apart = [Point(f"judge {n}", 10.0**n, Number(0.4 + 0.1 * n, 0.35 + 0.1 * n, 0.45 + 0.1 * n), "") for n in range(4)]
     plot = Plot(title="t", under="u", across="price", points=apart, write=str)
