@@ -305,6 +305,7 @@ KEEP_NOTICES_DAYS = keys.number("KEEP_NOTICES_DAYS", 180)
 KEEP_CALLS_DAYS = keys.number("KEEP_CALLS_DAYS", 90)
 BACKUP_FOLDER = env.str("BACKUP_FOLDER", "")  # a worker backs up to it each day; a folder, or s3://BUCKET/FOLDER
 BACKUP_KEEP = keys.number("BACKUP_KEEP", 14)  # of those that stay
+PICTURE_FONTS = env.list("PICTURE_FONTS", default=[])  # files of fonts, for letters that the shipped one lacks
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # opens /metrics
 LOG_FORMAT = env.str("LOG_FORMAT", "text")  # or json
 LOG_LEVEL = env.str("LOG_LEVEL", "INFO").upper()  # of our own lines; those of libraries begin at WARNING

@@ -24,6 +24,7 @@ from django.shortcuts import render
 from django.urls import resolve
 from django.utils import timezone
 from django.utils.http import http_date, urlencode
+from django.utils.safestring import mark_safe
 from django_htmx.middleware import HtmxDetails
 
 from accounts import jobs
@@ -44,7 +45,7 @@ RECENT = timedelta(days=1)
 MOST_AGAIN = 20  # pages that are drawn again after an import, without being asked for
 AGAIN_AFTER = 3  # seconds after which a page that is being drawn is asked for again
 PART = "<!--part-->"  # before each part of a page, see leaderboard/_parts.html
-PARTS = ("section", "social", "title", "social_title", "description", "styles", "scripts", "main")
+PARTS = ("section", "social", "title", "social_title", "description", "styles", "scripts", "main", "social_alt")
 TIMES = re.compile(r"<time\b.*?</time>", re.DOTALL)
 KEPT = ("Content-Disposition", "Location")  # headers
 LISTS = ("show", "judge")  # parameters of which all values are read; of others the last one is
@@ -211,7 +212,8 @@ def _shown(request: Any, page: PreparedPage, *, newer: bool) -> HttpResponse:
     sealed = page.sealed and not allowed(request.user, "read-hidden")
     if PART in text:
         _, *texts = map(str.strip, text.split(PART))
-        parts: dict[str, Any] = dict(zip(PARTS, texts, strict=True))
+        parts: dict[str, Any] = dict(zip(PARTS, texts, strict=False))  # one of an older version has fewer
+        parts |= {name: mark_safe(parts.get(name, "")) for name in ("social", "social_alt")}  # noqa: S308 (from a template)
         parts |= {"made_at": page.made_at, "sealed": sealed, "newer": newer}
         return render(request, "leaderboard/prepared.html", parts, status=page.status)
     content = base64.b64decode(text) if page.content["packed"] else text

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -15,7 +15,7 @@ from bank.models import Item, Sample, SampleImage
 from leaderboard import kinds, queries, votes
 from leaderboard.boards.contents import contents_of
 from leaderboard.hidden import is_kept_back
-from leaderboard.pages import home
+from leaderboard.pages import home, pictures
 from leaderboard.pages.address import Address
 from leaderboard.pages.sealed import Sealed, sealed_of
 from leaderboard.scope import Scope
@@ -65,13 +65,15 @@ class BenchmarkPage:
     languages: list[str]
     splits: list[tuple[str, int]]
     sealed: Sealed
+    picture: pictures.Picture | None  # what stands for the page elsewhere
 
 
 def build_benchmark_page(address: Address) -> BenchmarkPage:
     """As everybody sees it who may see the benchmark; only the boards differ by viewer."""
     benchmark = address.benchmark
     (counts,) = queries.benchmark_counts([benchmark], address.viewer)
-    summary = home.summary_of(counts, Address(address.viewer, "leaderboard:models", address.name, benchmark))
+    models = Address(address.viewer, "leaderboard:models", address.name, benchmark)
+    summary = home.summary_of(counts, models)
     in_use = benchmark.samples.in_use().order_by()
     splits = in_use.exclude(split="")
     return BenchmarkPage(
@@ -84,6 +86,8 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
         languages=sorted(set(in_use.exclude(language="").values_list("language", flat=True)))[:8],
         splits=sorted(splits.values_list("split").annotate(n=Count("pk"))),
         sealed=sealed_of(benchmark),
+        picture=pictures.shared(replace(models, page="leaderboard:judges"), pictures.OF_JUDGES)
+        or pictures.shared(models, pictures.OF_MODELS),
     )
 
 

@@ -347,19 +347,46 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
         return (
             _drawn(sort, row, _Shown.of(board, kind).label(row.run), _scales(board.rows, kind), kind) if row else BLANK
         )
-    rows_with_values = [row for row in board.rows if row.bias == metric and told(row, kind).value is not None]
-    if not rows_with_values:
-        return BLANK
+    rows = _rows_of(board, metric, kind)
+    title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
+    return plots.forest(rows, title=title, write=_tick_of(kind), width=WIDE) if rows else BLANK
+
+
+def _tick_of(kind: Kind) -> Callable[[float], str]:
+    return lambda value: short(100 * value if kind.pairwise else value)
+
+
+def _rows_of(board: BiasBoard, metric: str, kind: Kind) -> list[plots.ForestRow]:
+    """People, then judges by how far they are swayed."""
+    of_metric = [row for row in board.rows if row.bias == metric and told(row, kind).value is not None]
     shown, write = _Shown.of(board, kind), write_of(kind)
     rows = []
-    for row in sorted(rows_with_values, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
+    for row in sorted(of_metric, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
         number = told(row, kind)
         said = (with_interval(number, write), f"n = {whole(row.n)}", row.detail.reason or "")
         apart = shown.needs_no_skill(row.run)
         rows.append(plots.ForestRow(shown.label(row.run), number, quiet=row.run is None, said=said, apart=apart))
-    title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
-    return plots.forest(
-        rows, title=title, write=lambda value: short(100 * value if kind.pairwise else value), width=WIDE
+    return rows
+
+
+def picture_of(board: BiasBoard, kind: Kind, benchmark: str) -> plots.Rows | None:
+    """The bias that sways a judge most, of all judges beside people; None where none is measured."""
+    of_judges = {metric: [row for row in _rows_of(board, metric, kind) if not row.apart] for metric in LABELS}
+    largest = {
+        metric: max((abs(row.number.value or 0.0) for row in rows if not row.quiet), default=-1.0)
+        for metric, rows in of_judges.items()
+    }
+    metric = max(largest, key=lambda name: largest[name])
+    if largest[metric] < 0:
+        return None
+    return plots.Rows(
+        title=f"What sways judges: {LABELS[metric].lower()}",
+        under=f"On {benchmark}, {words_of(metric, kind)}, with 95% intervals",
+        rows=sorted(of_judges[metric], key=lambda row: (not row.quiet, -abs(row.number.value or 0.0))),
+        write=_tick_of(kind),
+        figure=write_of(kind),
+        unit=0.01 if kind.pairwise else 1.0,
+        zero=True,
     )
 
 

@@ -1,18 +1,15 @@
-"""What plots are drawn with: lines, boxes, dots and names, as SVG by attributes alone, or painted for a PNG.
+"""What plots are drawn with: lines, boxes, dots and names, as SVG by attributes alone.
 
 Classes give a page's colours, light and dark; the attributes are what a downloaded file shows.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Protocol
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from PIL import ImageDraw, ImageFont
 
+from leaderboard.pages.fonts import Measure, width_on_page
 from leaderboard.rows import Number
 
 INK, QUIET, PAPER, LINE = "#14191C", "#616C73", "#FFFFFF", "#E1E5E7"
@@ -30,7 +27,7 @@ SHAPES = {  # of a series: told apart by them as well
     "c2": "m0 -4.8l4.6 8.2h-9.2Z",
     "c3": "m0 -5l5 5l-5 5l-5 -5Z",
 }
-LETTER = 0.58  # width of a letter, as a share of its size
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 Spot = tuple[float, float]
 
 
@@ -57,62 +54,15 @@ def dot(css: str, x: float, y: float, r: float = 4) -> str:
     return f'<circle class="{css}" cx="{round(x, 1)}" cy="{round(y, 1)}" r="{r}" fill="{COLOURS[css]}"{edge}/>'
 
 
-def text(x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: int = 0) -> str:
+def text(
+    x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: float = 0, weight: int = 400
+) -> str:
     """``y`` is the line that the letters stand on."""
+    bold = format_html(' font-weight="{}"', weight) if weight != 400 else ""
     return format_html(
-        '<text class="{}" x="{}" y="{}" font-size="{}" fill="{}" text-anchor="{}">{}</text>',
-        *(css, round(x, 1), round(y, 1), size or (12 if css == "lab" else 11), COLOURS[css], anchor, words),
+        '<text class="{}" x="{}" y="{}" font-size="{}" fill="{}" text-anchor="{}"{}>{}</text>',
+        *(css, round(x, 1), round(y, 1), size or (12 if css == "lab" else 11), COLOURS[css], anchor, bold, words),
     )
-
-
-class Pen(Protocol):
-    """What draws: this module, or ``Pixels``."""
-
-    def line(self, css: str, *spots: Spot, dashed: bool = False) -> str: ...
-    def rect(self, css: str, x: float, y: float, width: float, height: float) -> str: ...
-    def dot(self, css: str, x: float, y: float, r: float = 4) -> str: ...
-    def text(
-        self, x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: int = 0
-    ) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Pixels:
-    """The same, painted at once."""
-
-    draw: ImageDraw.ImageDraw
-    scale: float
-
-    def _at(self, *places: float) -> list[float]:
-        return [place * self.scale for place in places]
-
-    def line(self, css: str, *spots: Spot, dashed: bool = False) -> str:
-        for start, end in pairwise(self._at(*spot) for spot in spots):
-            for a, b in _dashes(start, end, 7 * self.scale) if dashed else [(start, end)]:
-                self.draw.line([*a, *b], fill=COLOURS[css], width=round(WIDTHS.get(css, 1) * self.scale))
-        return ""
-
-    def rect(self, css: str, x: float, y: float, width: float, height: float) -> str:
-        self.draw.rectangle(self._at(x, y, x + width, y + height), fill=COLOURS[css])
-        return ""
-
-    def dot(self, css: str, x: float, y: float, r: float = 4) -> str:
-        box = self._at(x - r, y - r, x + r, y + r)
-        self.draw.ellipse(box, fill=COLOURS[css], outline=INK, width=round(1.5 * self.scale))
-        return ""
-
-    def text(self, x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: int = 0) -> str:
-        font = ImageFont.load_default((size or 12) * self.scale)
-        side = {"start": "ls", "middle": "ms", "end": "rs"}[anchor]
-        self.draw.text((x * self.scale, y * self.scale), str(words), fill=COLOURS[css], font=font, anchor=side)
-        return ""
-
-
-def _dashes(start: Sequence[float], end: Sequence[float], step: float) -> Iterable[tuple[list[float], list[float]]]:
-    many = max(1, int(max(abs(b - a) for a, b in zip(start, end, strict=True)) / step))
-    for n in range(many):
-        a, b = ([a + (b - a) * share / many for a, b in zip(start, end, strict=True)] for share in (n, n + 0.6))
-        yield a, b
 
 
 def hit(drawn: str, said: Iterable[str], *, link: str = "") -> str:
@@ -133,29 +83,34 @@ def level(number: Number, across: Callable[[float], float], y: float) -> list[Sp
     return [(across(end), y) for end in number.between]
 
 
-def svg(css: str, width: float, height: float, title: str, body: Iterable[str]) -> SafeString:
+def svg(
+    css: str, width: float, height: float, title: str, body: Iterable[str], *, family: str = "system-ui, sans-serif"
+) -> SafeString:
     """Those with links are a group, for as a picture they would hide these."""
     drawn = "".join(body)
     role, label = "group" if "<a class" in drawn else "img", format_html("{}", title)
     return mark_safe(  # noqa: S308 (numbers, and text escaped above)
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" viewBox="0 0 {round(width)} {round(height)}" '
-        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{drawn}</svg>'
+        f'font-family="{family}" role="{role}" aria-label="{label}">{drawn}</svg>'
     )
 
 
 def standing_alone(svg: SafeString) -> str:
-    """A plot as a file: with its size, which a program that has no page to fit it into needs."""
-    return re.sub(r'(viewBox="0 0 (\d+) (\d+)")', r'width="\2" height="\3" \1', svg, count=1)
+    """A plot as a file: with its size, which a program that has no page to fit it into needs, and without what names
+    may hold and XML may not.
+    """
+    return NOT_XML.sub("", re.sub(r'(viewBox="0 0 (\d+) (\d+)")', r'width="\2" height="\3" \1', svg, count=1))
 
 
-def in_lines(name: str, letters: int) -> list[str]:
-    """A name in lines of so many letters, broken after a space, a hyphen, a dash or a stroke where it has one."""
+def in_lines(name: str, wide: float, size: float, width_of: Measure = width_on_page) -> list[str]:
+    """A name in lines of so many pixels, broken after a space, a hyphen, a dash or a stroke where it has one."""
     lines = [""]
-    for part in re.findall(r"[^\s/_-]*[\s/_-]?", name):
-        if len(lines[-1]) + len(part.rstrip()) > letters and lines[-1]:
+    for part in re.findall(r"[^\s/_-]+[\s/_-]?|[\s/_-]", name):
+        if lines[-1] and width_of((lines[-1] + part).rstrip(), size) > wide:
             lines.append("")
-        while len(part.rstrip()) > letters:
-            lines[-1], part = part[:letters], part[letters:]
+        while width_of(part.rstrip(), size) > wide and len(part) > 1:
+            fit = next((n for n in range(len(part) - 1, 1, -1) if width_of(part[:n], size) <= wide), 1)
+            lines[-1], part = part[:fit], part[fit:]
             lines.append("")
         lines[-1] += part
     return [line.rstrip() for line in lines]
@@ -165,26 +120,3 @@ def name_in_lines(lines: Sequence[str], x: float, y: float, css: str, size: int)
     """A name around a middle ``y``."""
     begin, step = y + 4 - (len(lines) - 1) * (size + 2) / 2, size + 2
     return "".join(text(x, begin + step * at, words, css, size=size) for at, words in enumerate(lines))
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Between two sides: where names stand already (start, end, line), and level lines that none may cross."""
-
-    left: float
-    right: float
-    taken: list[tuple[float, float, float]]
-    lines: Sequence[float]
-
-    def spot(self, name: str, x: float, y: float) -> Spot | None:
-        """Where a name covers no other: right, left, above or below its dot, near or a little farther; None where it
-        would.
-        """
-        wide = LETTER * 12 * len(name)
-        for begin, at in ((start, y + away) for away in (16, -8, 30, -24) for start in (x + 9, x - 9 - wide)):
-            covers = any(abs(at - row) < 15 and begin < end and begin + wide > start for start, end, row in self.taken)
-            crosses = any(at - 13 < level < at + 5 for level in self.lines)
-            if not covers and not crosses and begin >= self.left and begin + wide <= self.right:
-                self.taken.append((begin, begin + wide, at))
-                return begin, at
-        return None

@@ -24,7 +24,7 @@ from leaderboard.cache import until_changed
 from leaderboard.hidden import sealed_items
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
-from leaderboard.pages import marks, one_item, plots, prices
+from leaderboard.pages import marks, one_item, pictures, plots, sharing
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, rows_behind, source_of
@@ -144,6 +144,7 @@ class Picture:
     png: str
     svg: str
     board: str
+    alt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ class Home:
     specimen: Specimen | None
     headline: Headline | None
     picture: Picture | None
+    shared: pictures.Picture | None  # what stands for the page elsewhere if it shows no picture
     benchmarks: int
     computed_at: datetime | None
     vote_heads: SafeString
@@ -208,11 +210,13 @@ def _made(viewer: Viewer) -> Home:
         places.append(_place(counts, address))
     judges = [_top_judges(place) for place in places]
     times = [place.models.computed_at for place in places if place.models.computed_at]
+    picture = next((picture for place in places if (picture := _picture(place))), None)
     return Home(
         summary=_summary(places, judges),
         specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
         headline=_headline(places, judges),
-        picture=next((picture for place in places if (picture := _picture(place))), None),
+        picture=picture,
+        shared=pictures.shared(places[0].of_judges, pictures.OF_JUDGES) if places and not picture else None,
         benchmarks=len(newest),
         computed_at=max(times) if times else None,
         vote_heads=marks.vote_heads(),
@@ -328,11 +332,12 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
 
 def _picture(place: _Place) -> Picture | None:
     address = place.of_judges
-    plot = prices.plot_of_judges(address, address.scope(), place.judges)
+    plot = pictures.plot_of_judges(address, address.scope(), place.judges)
     if plot is None:
         return None
     png, svg = (address.to("leaderboard:picture", "judges-price", shape) for shape in ("png", "svg"))
-    return Picture(plot.title, plot.under, plots.points(plot), plots.narrow(plot), png, svg, address.link())
+    drawn, narrow, alt = plots.points(plot), plots.narrow(plot), sharing.titled(plot)
+    return Picture(plot.title, plot.under, drawn, narrow, png, svg, address.link(), alt)
 
 
 def _by_other_measure(place: _Place, run: Run) -> str:

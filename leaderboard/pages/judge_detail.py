@@ -18,7 +18,7 @@ from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.kinds import Kind, available
 from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages import marks, plots, prices
+from leaderboard.pages import marks, pictures, plots
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address, named
 from leaderboard.pages.marks import Cell, Chip
@@ -333,7 +333,7 @@ def _cost(on: _Judged) -> Cost | None:
     facts = [Fact("1,000 verdicts", dollars(running.cost))]
     facts += [] if running.seconds is None else [Fact("A call", f"{running.seconds:.3g} s")]
     drawn = BLANK
-    if running.cost and (plot := prices.plot_of_judges(on.address, on.scope, on.board, fewest=1)):
+    if running.cost and (plot := pictures.plot_of_judges(on.address, on.scope, on.board, fewest=1)):
         # This judge among those whose price is known.
         drawn = plots.points(replace(plot, own=str(on.run.judge), floor=None), width=310, height=260)
     return Cost(on.address.benchmark.titled, drawn, facts, on.address.link())

@@ -1,23 +1,16 @@
 """Plots of a page that are files as well: forests, heat tables, profiles, lines, points on two axes."""
 
-import io
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import chain
+from itertools import chain, pairwise, product
 from math import log10
 
 from django.utils.safestring import SafeString
-from PIL import Image, ImageDraw
 
 from leaderboard.boards.recipes import BinRow
 from leaderboard.pages import drawing
 from leaderboard.pages.drawing import (
-    LETTER,
-    PAPER,
-    Pen,
-    Pixels,
-    Room,
     dot,
     hit,
     in_lines,
@@ -29,6 +22,8 @@ from leaderboard.pages.drawing import (
     text,
     upright,
 )
+from leaderboard.pages.fonts import BOLD, Measure, width_of, width_on_page
+from leaderboard.pages.labels import Label, Room
 from leaderboard.pages.marks import Axis, Cell, axis
 from leaderboard.pages.table import Table
 from leaderboard.rows import Number
@@ -70,31 +65,85 @@ def forest(rows: list[ForestRow], *, title: str, write: Write, width: int = 276)
     is cut.
     """
     step, font = (17, 11) if len(rows) > 32 else (21, 12)
-    names = [in_lines(row.name, int(LABELS * width / (LETTER * font))) for row in rows]
-    left = min(LABELS * width, LETTER * font * max(map(len, chain(*names)), default=0)) + 8
-    within = [row for row in rows if not row.apart] or rows
-    scale = axis([*(end for row in within for end in (*row.number.ends, row.plain)), 0.0], most=5)
-    heights = [step + (len(name) - 1) * (font + 2) for name in names]
-    foot, top, body = sum(heights) + 6, 0.0, []
+    drawn = _Rows(rows, write=write, width=width, step=step, font=font)
+    return svg("forest", width, drawn.foot + 22, title, drawn.body())
 
-    def x(value: float) -> float:
-        return scale.at(value, left + 8, width - 14)
 
-    for tick in scale.ticks:
-        body.append(line("gl" if tick else "ref", (x(tick), 0), (x(tick), foot)))
-        body.append(text(x(tick), foot + 15, write(tick), anchor="middle"))
-    for row, name, height in zip(rows, names, heights, strict=True):
-        y, value = top + height / 2, row.number.value or 0.0
+class _Rows:
+    """Such rows, with what they are compared with above them. ``figure``: the numbers are written at the right as well;
+    ``person``: one more person, a line with a band through them; ``more``: words below the names.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[ForestRow],
+        *,
+        write: Write,
+        width: float,
+        step: float,
+        font: int,
+        figure: Write | None = None,
+        person: Number | None = None,
+        unit: float = 1.0,
+        zero: bool = True,
+        more: str = "",
+        width_of: Measure = width_on_page,
+    ) -> None:
+        self.rows, self.write, self.figure, self.person = rows, write, figure, person
+        self.width, self.font, self.width_of, self.more = width, font, width_of, more
+        self.names = [in_lines(row.name, LABELS * width, font, width_of) for row in rows]
+        self.left = max((width_of(part, font) for part in chain(*self.names, [more])), default=0) + 8
+        within = [row for row in rows if not row.apart] or rows
+        ends = [end for row in within for end in (*row.number.ends, row.plain)]
+        ends += [*(person.ends if person else ()), *([0.0] if zero else [])]
+        self.scale = axis(ends, most=5, unit=unit)
+        self.heights = [step + (len(name) - 1) * (font + 2) for name in self.names]
+        self.top = font + 8.0 if person else 0.0
+        self.foot = self.top + sum(self.heights) + 6
+        figures = [width_of(figure(row.number.value or 0.0), font) for row in rows] if figure else []
+        self.right = width - 14 - max(figures, default=0)
+
+    def x(self, value: float) -> float:
+        return self.scale.at(value, self.left + 8, self.right)
+
+    def body(self) -> Iterator[str]:
+        yield from self._person()
+        for tick in self.scale.ticks:
+            yield line("gl" if tick else "ref", (self.x(tick), self.top), (self.x(tick), self.foot))
+            yield text(self.x(tick), self.foot + self.font + 3, self.write(tick), anchor="middle", size=self.font - 1)
+        if self.more:
+            yield text(0, self.foot + self.font + 3, self.more, size=self.font - 1)
+        yield from self._line()
+        top = self.top
+        for row, name, height in zip(self.rows, self.names, self.heights, strict=True):
+            yield self._row(row, name, top + height / 2)
+            top += height
+
+    def _person(self) -> Iterator[str]:
+        if self.person and self.person.between:
+            low, high = map(self.x, self.person.between)
+            yield rect("band", low, self.top, high - low, self.foot - self.top)
+
+    def _line(self) -> Iterator[str]:
+        if self.person and self.person.value is not None:
+            x, words = self.x(self.person.value), f"one more person {(self.figure or self.write)(self.person.value)}"
+            half = self.width_of(words, self.font, bold=True) / 2
+            yield line("people", (x, self.top), (x, self.foot))
+            middle = min(max(x, half), self.width - half)
+            yield text(middle, self.top - 5, words, "people", anchor="middle", size=self.font, weight=BOLD)
+
+    def _row(self, row: ForestRow, name: list[str], y: float) -> str:
+        x, font, value = self.x, self.font, row.number.value or 0.0
         drawn = name_in_lines(name, 0, y, "tk" if row.quiet else "lab", font)
-        if beyond := scale.beyond(value):
-            drawn += f'<path class="pt" d="{scale.arrow(x(value), y, beyond)}"/>'
+        if beyond := self.scale.beyond(value):
+            drawn += f'<path class="pt" d="{self.scale.arrow(x(value), y, beyond)}"/>'
         else:
             drawn += line("rng", *level(row.number, x, y))
             drawn += dot("open", x(row.plain), y, 3) if row.plain is not None else ""
             drawn += dot("open" if row.quiet else "pt", x(value), y, 3.5)
-        body.append(hit(drawn, (row.name, *row.said)))
-        top += height
-    return svg("forest", width, foot + 22, title, body)
+        if self.figure:
+            drawn += text(self.width, y + font / 3, self.figure(value), "lab", anchor="end", size=font)
+        return hit(drawn, (row.name, *row.said))
 
 
 # ---- tables and shares ----
@@ -203,9 +252,9 @@ def profiles(
     if not ends:
         return SafeString()
     width, lane = 440, 15
-    letter = LETTER * 15  # as large as names are on a phone
-    names = [in_lines(level, int(0.34 * width / letter)) for level in levels]
-    left = letter * max(map(len, chain(*names))) + 20
+    large = 15  # pixels of names on a phone
+    names = [in_lines(level, 0.34 * width, large) for level in levels]
+    left = max(width_on_page(part, large) for part in chain(*names)) + 20
     scale = axis(ends, most=7, unit=unit)
 
     def x(value: float) -> float:
@@ -291,6 +340,94 @@ def lines(
     return svg(f"forest {css}", right, foot + 28, title, body)
 
 
+# ---- pictures of a page that are shared as well ----
+
+FEWEST = 3  # points
+ROW_LEAST, ROW_MOST, BELOW = 21.0, 64.0, 20.0  # pixels of a row, and of the figures below them
+SCALES = 2.8, 2.4, 2.1, 1.9, 1.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What a picture shows. ``title`` and ``under`` are its words above; ``write``: the value's axis; ``unit``: what it
+    counts in; ``person``: one more person, a line with a band.
+    """
+
+    title: str
+    under: str
+    write: Write
+    unit: float = 1.0
+    person: Number | None = None
+
+    @property
+    def names(self) -> list[str]:
+        raise NotImplementedError
+
+    def without(self, names: Collection[str]) -> "Figure":
+        """The same, but for these names, of which nothing is written."""
+        raise NotImplementedError
+
+    def scale(self, width: float, height: float) -> float:
+        """How much larger it is drawn where it is shared, in so many pixels."""
+        raise NotImplementedError
+
+    def body(self, width: float, height: float) -> list[str]:
+        raise NotImplementedError
+
+
+# ---- rows as a picture ----
+
+NOT_WRITTEN = "(a name in other letters)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows(Figure):
+    """The first ``rows`` that there is room for, best first, each with its number, written by ``figure``. ``zero``:
+    whether the axis reaches it.
+    """
+
+    rows: Sequence[ForestRow]
+    figure: Write
+    zero: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        return [row.name for row in self.rows]
+
+    def without(self, names: Collection[str]) -> "Rows":
+        return replace(self, rows=[replace(row, name=NOT_WRITTEN) if row.name in names else row for row in self.rows])
+
+    def scale(self, width: float, height: float) -> float:
+        """The largest at which all rows fit."""
+        fits = (scale for scale in SCALES if self._fit(width / scale, height / scale) == len(self.rows))
+        return next(fits, SCALES[-1])
+
+    def _fit(self, width: float, height: float) -> int:
+        """How many rows there is room for."""
+        fits = (n for n in range(len(self.rows), 1, -1) if self._laid(n, width, ROW_LEAST).foot + BELOW <= height)
+        return next(fits, 1)
+
+    def _laid(self, n: int, width: float, step: float) -> _Rows:
+        return _Rows(
+            self.rows[:n],
+            write=self.write,
+            width=width,
+            step=step,
+            font=13,
+            figure=self.figure,
+            person=self.person,
+            unit=self.unit,
+            zero=self.zero,
+            more=f"and {len(self.rows) - n:,} more" if n < len(self.rows) else "",
+            width_of=width_of,
+        )
+
+    def body(self, width: float, height: float) -> list[str]:
+        n = self._fit(width, height)
+        spare = height - BELOW - self._laid(n, width, ROW_LEAST).foot
+        return list(self._laid(n, width, min(ROW_MOST, ROW_LEAST + max(0.0, spare) / n)).body())
+
+
 # ---- points on two axes ----
 
 
@@ -306,20 +443,14 @@ class Point:
     x_ends: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """``write``: the value's axis; ``unit``: what it counts in; ``person``: one more person, a line with a band;
-    ``floor``: what needs no skill, with its words. ``priced``: across are prices, on a logarithmic axis, and what is
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot(Figure):
+    """``floor``: what needs no skill, with its words. ``priced``: across are prices, on a logarithmic axis, and what is
     best for its price is a filled dot, or what is of its ``own`` name; else both axes are alike.
     """
 
-    title: str
-    under: str
     across: str
     points: Sequence[Point]
-    write: Write
-    unit: float = 1.0
-    person: Number | None = None
     floor: tuple[str, float] | None = None
     priced: bool = True
     own: str = ""
@@ -327,13 +458,22 @@ class Plot:
     def place(self, x: float) -> float:
         return log10(x) if self.priced else x
 
+    @property
+    def names(self) -> list[str]:
+        return [point.name for point in self.points]
 
-SHARED = 1200, 630  # pixels of a PNG, which social networks show
-FEWEST = 3
+    def without(self, names: Collection[str]) -> "Plot":
+        return replace(self, points=[replace(p, name="") if p.name in names else p for p in self.points])
+
+    def scale(self, width: float, height: float) -> float:
+        return 1.75
+
+    def body(self, width: float, height: float) -> list[str]:
+        return _Points(self, width, height, 4, width_of).drawn(links=False)
 
 
 def points(plot: Plot, *, width: int = 768, height: int = 420, links: bool = True) -> SafeString:
-    body = _Points(drawing, plot, width, height, 8).drawn(links=links)
+    body = _Points(plot, width, height, 8).drawn(links=links)
     return svg("picture", width, height, f"{plot.title}: {plot.under}", body)
 
 
@@ -343,37 +483,27 @@ def narrow(plot: Plot) -> SafeString:
     return points(replace(plot, points=best) if len(best) >= FEWEST else plot, width=310, height=300)
 
 
-def png(plot: Plot, *, at: datetime, address: str) -> bytes:
-    """The plot with its title, day, and where it is from."""
-    picture, scale = Image.new("RGB", SHARED, PAPER), 1.5
-    pen = Pixels(ImageDraw.Draw(picture), scale)
-    width, height = (side / scale for side in SHARED)
-    pen.text(24, 36, plot.title, "lab", size=22)
-    pen.text(24, 58, plot.under, size=13)
-    _Points(pen, plot, width, height - 28, 72).drawn(links=False)
-    pen.text(24, height - 12, f"{at:%-d %b %Y}", size=13)
-    pen.text(width - 24, height - 12, address, anchor="end", size=13)
-    file = io.BytesIO()
-    picture.save(file, "PNG", optimize=True)
-    return file.getvalue()
+NAME, RADIUS = 13, 5  # pixels
 
 
 class _Points:
     """A plot between its sides."""
 
-    def __init__(self, pen: Pen, plot: Plot, width: float, height: float, top: float) -> None:
-        self.pen, self.plot, self.top = pen, plot, top
-        self.left, self.right, self.foot = 52, width - 24, height - 46
+    def __init__(self, plot: Plot, width: float, height: float, top: float, width_of: Measure = width_on_page) -> None:
+        self.plot, self.top, self.width_of = plot, top, width_of
         self.levels = []
         if plot.person:
             self.levels.append(("people", f"one more person {plot.write(plot.person.value or 0.0)}", plot.person))
         if plot.floor:
             self.levels.append(("oth", plot.floor[0], Number(plot.floor[1])))
-        across = [plot.place(end) for point in plot.points for end in (point.x, *point.x_ends)]
-        self.across = axis(across, most=6, unit=1.0 if plot.priced else plot.unit)
+        places = [plot.place(x) for point in plot.points for x in (point.x, *point.x_ends)]
         numbers = [*(point.value for point in plot.points), *(number for *_, number in self.levels)]
+        self.across = axis(places, most=6, unit=1.0 if plot.priced else plot.unit)
         self.up = axis([end for number in numbers for end in number.ends], unit=plot.unit)
-        self.room = Room(self.left, self.right, [], [self.y(number.value) for *_, number in self.levels])
+        wide = max((width_of(plot.write(tick), NAME) for tick in self.up.ticks), default=0)
+        self.left, self.right, self.foot = wide + 10, width - 2, height - 44
+        self.room = Room((self.left + 2, top, self.right, self.foot - 2), width_of)
+        self.short = _shortened({point.name for point in plot.points})
 
     def x(self, value: float) -> float:
         return self.across.at(self.plot.place(value), self.left + 24, self.right - 36)
@@ -381,58 +511,101 @@ class _Points:
     def y(self, value: float | None) -> float:
         return self.up.at(value or 0.0, self.foot - 10, self.top + 10)
 
-    def name(self, x: float, y: float, words: str, css: str = "tk", anchor: str = "start") -> str:
-        return self.pen.text(x, y, words, css, anchor=anchor, size=13)
-
     def through(self, css: str, value: float | None) -> str:
         """A level line."""
-        return self.pen.line(css, (self.left, self.y(value)), (self.right, self.y(value)), dashed=css == "oth")
+        return line(css, (self.left, self.y(value)), (self.right, self.y(value)), dashed=css == "oth")
 
     def drawn(self, *, links: bool) -> list[str]:
-        return [*self._axes(), *self._compared(), *self._dots(links=links)]
+        return [*self._axes(), *self._dots(links=links), *self._names()]
+
+    @property
+    def best(self) -> Sequence[Point]:
+        return best_for_price(self.plot.points) if self.plot.priced else self.plot.points
 
     def _axes(self) -> Iterator[str]:
         plot = self.plot
-        for tick in self.up.ticks:
-            yield self.through("gl", tick)
-            yield self.name(self.left - 8, self.y(tick) + 4, plot.write(tick), anchor="end")
-        prices = [factor * 10.0**power for power in range(-6, 7) for factor in (1, 3)]
-        inside = [price for price in prices if not self.across.beyond(log10(price), 0.004)]
-        for tick in inside if plot.priced else self.across.ticks:
-            words = f"${tick:,.10g}" if plot.priced else plot.write(tick)
-            yield self.name(self.x(tick), self.foot + 18, words, anchor="middle")
-        yield self.name(self.right, self.foot + 38, plot.across, anchor="end")
-
-    def _compared(self) -> Iterator[str]:
-        """One more person as a band, and what needs no skill as a dashed line, with their names."""
-        for css, words, number in self.levels:
+        for *_, number in self.levels:
             if number.between:
                 low, high = map(self.y, number.between)
-                yield self.pen.rect("band", self.left, high, self.right - self.left, low - high)
+                yield rect("band", self.left, high, self.right - self.left, low - high)
+        for tick in self.up.ticks:
+            yield self.through("gl", tick)
+            yield text(self.left - 8, self.y(tick) + 4, plot.write(tick), anchor="end", size=NAME)
+        until = 0.0
+        for tick, words in self._below():
+            x, half = self.x(tick), self.width_of(words, NAME) / 2
+            if x - half > until and x + half <= self.right:
+                yield text(x, self.foot + 17, words, anchor="middle", size=NAME)
+                until = x + half + 6
+        yield text(self.right, self.foot + 38, plot.across, anchor="end", size=NAME)
+        for css, _, number in self.levels:
             yield self.through(css, number.value)
-            y, wide = self.y(number.value) - 6, LETTER * 13 * len(words)
-            begin = self.left + 4 if css == "people" else self.right - wide
-            self.room.taken.append((begin, begin + wide, y))
-            if css == "people":
-                yield self.name(begin, y, words, css)
-            else:
-                yield self.name(self.right, y, words, anchor="end")
+
+    def _below(self) -> Iterator[tuple[float, str]]:
+        if not self.plot.priced:
+            yield from ((tick, self.plot.write(tick)) for tick in self.across.ticks)
+        for price in (factor * 10.0**power for power in range(-6, 7) for factor in (1, 3)):
+            if self.plot.priced and not self.across.beyond(log10(price), 0.004):
+                yield price, f"${price:,.10g}"
 
     def _dots(self, *, links: bool) -> Iterator[str]:
-        plot, pen = self.plot, self.pen
-        best: Sequence[Point] = best_for_price(plot.points) if plot.priced else plot.points
+        plot, room = self.plot, self.room
         if plot.priced and not plot.own:
-            yield pen.line("oth", *((self.x(point.x), self.y(point.value.value)) for point in best), dashed=True)
-        filled = [point for point in plot.points if point.name == plot.own] if plot.own else best
+            path = [(self.x(point.x), self.y(point.value.value)) for point in self.best]
+            room.barred.extend(pairwise(path))
+            yield line("oth", *path, dashed=True)
+        filled = self._filled()
         for point in plot.points:
             x, y = self.x(point.x), self.y(point.value.value)
-            drawn = pen.line("rng" if plot.priced else "oth", *upright(point.value, self.y, x))
-            drawn += pen.line("oth", *((self.x(end), y) for end in point.x_ends))
-            drawn += pen.dot("pt" if point in filled else "open", x, y, 5)
+            between, aside = upright(point.value, self.y, x), [(self.x(end), y) for end in point.x_ends]
+            room.dots.append(((x, y), RADIUS))
+            room.thin.extend([*pairwise(between), *pairwise(aside)])
+            drawn = line("rng" if plot.priced else "oth", *between) + line("oth", *aside)
+            drawn += dot("pt" if point in filled else "open", x, y, RADIUS)
             yield hit(drawn, (point.name, point.words), link=point.link if links else "")
-        for point in sorted(plot.points, key=lambda point: point not in filled):
-            if spot := self.room.spot(point.name, self.x(point.x), self.y(point.value.value)):
-                yield self.name(*spot, point.name, "lab" if point in filled else "tk")
+
+    def _filled(self) -> Sequence[Point]:
+        plot = self.plot
+        return [point for point in plot.points if point.name == plot.own] if plot.own else self.best
+
+    def _names(self) -> Iterator[str]:
+        """Of the lines, of what is best, and of others that there is room for."""
+        room, filled = self.room, self._filled()
+        heights = [self.y(number.value) for *_, number in self.levels]
+        room.barred.extend(((self.left, y), (self.right, y)) for y in heights)
+        for (css, words, _), y in zip(self.levels, heights, strict=True):
+            right, colour, weight = (True, "tk", 400) if css == "oth" else (False, css, BOLD)
+            shorter = words.replace("one more person", "people"), words.rpartition(" ")[2]
+            for said, across in product((words, *shorter), (False, True)):
+                if label := room.along(said, y, NAME, across=across, from_right=right, bold=not right):
+                    yield text(label.x, label.y, said, colour, anchor=label.anchor, size=NAME, weight=weight)
+                    break
+        for point in sorted(self.plot.points, key=lambda point: point not in filled):
+            if found := self._beside(point):
+                label, words = found
+                leader = line("ref", *label.leader) if label.leader else ""
+                css = "lab" if point in filled else "tk"
+                yield leader + text(label.x, label.y, words, css, anchor=label.anchor, size=NAME)
+
+    def _beside(self, point: Point) -> tuple[Label, str] | None:
+        """Whole where that covers no interval, else shortened."""
+        spot = self.x(point.x), self.y(point.value.value)
+        for across in (False, True):
+            for words in filter(None, (point.name, self.short.get(point.name))):
+                if label := self.room.beside(words, spot, NAME, across=across):
+                    return label, words
+        return None
+
+
+SHORT = 24  # letters
+
+
+def _shortened(names: Collection[str]) -> dict[str, str]:
+    """Long names without whose they are, and cut; none that would be the same as another."""
+    last = {name: name.rpartition("/")[2] or name for name in names if len(name) > SHORT}
+    cut = {name: end if len(end) <= SHORT else f"{end[: SHORT - 1].rstrip('-_ ')}…" for name, end in last.items()}
+    many = Counter([*cut.values(), *names])
+    return {name: short for name, short in cut.items() if many[short] == 1}
 
 
 def best_for_price(points: Sequence[Point]) -> list[Point]:

@@ -695,7 +695,15 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
         return None
     said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")
     title = f"{up.plain}, %, by {across.plain.lower()}"
-    plot = plots.Plot(title, said, f"{across.plain}, %", places, whole_percent, unit=0.01, priced=False)
+    plot = plots.Plot(
+        title=title,
+        under=said,
+        across=f"{across.plain}, %",
+        points=places,
+        write=whole_percent,
+        unit=0.01,
+        priced=False,
+    )
     return Scatter(title, said, plots.points(plot, height=360))
 
 

@@ -69,8 +69,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def _home(request: HttpRequest) -> HttpResponse:
     """The home of visitors."""
     page = home_page.build_home_page(request.user)
-    social = page.picture.png if page.picture else ""
-    return render(request, "leaderboard/home.html", {"home": page, "social": social})
+    picture = page.picture or page.shared
+    social = {"social": picture.png, "social_alt": picture.alt} if picture else {}
+    return render(request, "leaderboard/home.html", {"home": page} | social)
 
 
 @requires("label", of=ANYWHERE)
@@ -140,6 +141,7 @@ def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
     citation = citation_of(f"{title}, a benchmark", str(address.benchmark), where)
     context = frame(request, address, "benchmark", []) | {"page": page, "citation": citation}
     context["submit_link"] = _submit_link(request, address.benchmark)
+    context |= {"social": page.picture.png, "social_alt": page.picture.alt} if page.picture else {}
     return render(request, "leaderboard/benchmark.html", context)
 
 

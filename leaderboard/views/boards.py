@@ -38,7 +38,7 @@ from leaderboard.pages import languages as languages_page
 from leaderboard.pages import lengths as lengths_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import prices, provenance
+from leaderboard.pages import pictures, provenance
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
@@ -86,7 +86,7 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
-        context["downloads"] += _to_share(address, prices.of_models_at)
+        context["downloads"] += _to_share(address, pictures.OF_MODELS)
     return context
 
 
@@ -102,9 +102,9 @@ def _whole(
     }
 
 
-def _to_share(address: Address, at: Callable[[Address], str]) -> list[tuple[str, str, str]]:
-    picture = singly("The picture to share", lambda: at(address), lambda words: "")
-    return [("Picture to share", picture, "picture.png")] if picture else []
+def _to_share(address: Address, names: Sequence[str]) -> list[tuple[str, str, str]]:
+    picture = pictures.shared(address, names)
+    return [("Picture to share", picture.png, "picture.png")] if picture else []
 
 
 def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
@@ -205,7 +205,7 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
             for name, below, shown in of_judges["below"]:
                 if shown and not shown.problem:
                     context["downloads"] += table_files(name, address, rows=below.file)
-        context["downloads"] += _to_share(address, prices.of_judges_at)
+        context["downloads"] += _to_share(address, pictures.OF_JUDGES)
     return context
 
 
@@ -476,29 +476,70 @@ def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a board. ``path``: its address below the benchmark's; ``parameters``: what its address may say;
-    ``main``: what its template shows; ``alone``: whether it shows nothing of other benchmarks; ``picture``: where the
-    one is that stands for the page elsewhere.
+    ``main``: what its template shows; ``title`` (before the benchmark's), ``says`` and the first of ``pictures`` that
+    there is stand for the page elsewhere; ``alone``: whether it shows nothing of other benchmarks.
     """
 
     path: str
     parameters: Sequence[str]
     main: Callable[[HttpRequest, Address], dict[str, Any]]
+    title: str
+    says: str
+    pictures: Sequence[str] = ()
     alone: bool = True
-    picture: Callable[[Address], str] = lambda address: ""
 
 
 OF_RANKING = (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon", SHOW)
 OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
 PAGES = {
-    "models": Page("models", OF_RANKING, _models, picture=prices.of_models_at),
-    "matrix": Page("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
-    "profile": Page("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
-    "together": Page("models/together", OF_VOTES, _together),
-    "judges": Page("judges", OF_JUDGES, _judges, picture=prices.of_judges_at),
-    "correlation": Page("correlation", OF_VERDICTS, _correlation, alone=False),
-    "bias": Page("bias", OF_VERDICTS, _bias),
-    "agreement": Page("agreement", OF_VOTERS, _agreement),
+    "models": Page(
+        *("models", OF_RANKING, _models),
+        title="Models on",
+        says="Which models are better, with ranges of ranks and 95% intervals.",
+        pictures=pictures.OF_MODELS,
+    ),
+    "matrix": Page(
+        *("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
+        title="Each model against each other on",
+        says="How often each model wins against each other one.",
+        pictures=pictures.OF_MODELS,
+    ),
+    "profile": Page(
+        *("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
+        title="Models, ability by ability, on",
+        says="What models are good at: their numbers by level, with 95% intervals.",
+        pictures=pictures.OF_MODELS,
+    ),
+    "together": Page(
+        *("models/together", OF_VOTES, _together),
+        title="Models, by people and a judge together, on",
+        says="What people say of models and what a judge says of many more items, as one number.",
+        pictures=pictures.OF_MODELS,
+    ),
+    "judges": Page(
+        *("judges", OF_JUDGES, _judges),
+        title="Judges beside people on",
+        says="How well judges decide as people do, beside one more person.",
+        pictures=pictures.OF_JUDGES,
+    ),
+    "correlation": Page(
+        *("correlation", OF_VERDICTS, _correlation),
+        title="How rankings go together: people, judges and",
+        says="How much the rankings of models by people and by judges are alike.",
+        alone=False,
+    ),
+    "bias": Page(
+        *("bias", OF_VERDICTS, _bias),
+        title="What sways judges on",
+        says="How far order, length and their own family sway judges, beside people.",
+        pictures=pictures.OF_BIAS,
+    ),
+    "agreement": Page(
+        *("agreement", OF_VOTERS, _agreement),
+        title="Who agrees with whom on",
+        says="How often every two people and judges decide alike.",
+    ),
 }
 
 
@@ -522,14 +563,20 @@ def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     def drawn() -> str:
         return render_to_string(f"leaderboard/{what}.html", page.main(request, address), request)
 
-    def picture() -> str:
-        return singly("The picture to share", lambda: page.picture(address), lambda words: "")
+    def shared() -> pictures.Picture | None:
+        return pictures.shared(address, page.pictures)
 
     try:
         html = until_changed(key, drawn, benchmark=of_benchmark)
-        social = until_changed((*key, "picture"), picture, benchmark=of_benchmark)
+        picture = until_changed((*key, "picture"), shared, benchmark=of_benchmark)
     except BadScope as error:
         return refused(request, address, error)
-    heading = f"{what.capitalize()} on {address.benchmark.title}"
-    context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html), "social": social}  # noqa: S308 (from templates)
+    context = {
+        "section": "leaderboards",
+        "heading": f"{what.capitalize()} on {address.benchmark.title}",
+        "shared_as": f"{page.title} {address.benchmark.titled}",
+        "says": f"{page.says} {picture.under}." if picture else page.says,
+        "main": mark_safe(html),  # noqa: S308 (from templates)
+    }
+    context |= {"social": picture.png, "social_alt": picture.alt} if picture else {}
     return render(request, "leaderboard/board.html", context)

@@ -18,14 +18,14 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
-from leaderboard.pages import drawing, plots, prices
+from leaderboard.pages import drawing, pictures, plots, sharing
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
-from leaderboard.pages.plots import Plot
+from leaderboard.pages.sharing import Source
 from leaderboard.prepared import answered, prepared
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
@@ -110,31 +110,25 @@ PLOTS: dict[str, tuple[str, Sequence[str], Draw]] = {
 }
 
 
-PICTURES: dict[str, tuple[str, Callable[[Address], Plot | None]]] = {
-    "judges-price": ("judges", prices.of_judges),
-    "models-price": ("models", prices.of_models),
-}
-
-
 @requires("read-public")
 @prepared(*OF_VOTES, by_role=True)
 def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
     """A picture to share, as SVG or as PNG of 1200 x 630 pixels; 404 where there is none, or nothing to draw."""
-    if what not in PICTURES:
+    if what not in pictures.PICTURES or shape not in ("svg", "png"):
         raise Http404("no such picture")
-    board, plot_of = PICTURES[what]
-    address = addresses.read_address(request, f"leaderboard:{board}", name, parameters=OF_VOTES)
+    drawn = pictures.PICTURES[what]
+    address = addresses.read_address(request, f"leaderboard:{drawn.board}", name, parameters=OF_VOTES)
     try:
-        plot = plot_of(address)
+        figure = drawn.of(address)
     except BadScope as error:
         raise Http404(str(error)) from None
-    if plot is None:
-        raise Http404("fewer than three have a price")
-    stem = f"{address.benchmark.slug}-{what}"
+    if figure is None:
+        raise Http404("nothing to draw")
+    stem, benchmark = f"{address.benchmark.slug}-{what}", address.benchmark
+    source = Source(request.get_host(), benchmark.titled, benchmark.slug, timezone.now())
     if shape == "svg":
-        return as_file(plots.points(plot, links=False), stem)
-    where = f"{request.get_host()}{address.link()}"
-    response = HttpResponse(plots.png(plot, at=timezone.now(), address=where), content_type="image/png")
+        return as_file(sharing.card(figure, source), stem)
+    response = HttpResponse(sharing.png(figure, source), content_type="image/png")
     response["Content-Disposition"] = f'inline; filename="{get_valid_filename(stem)}.png"'
     return response
 

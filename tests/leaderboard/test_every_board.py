@@ -14,7 +14,7 @@ from leaderboard.boards import repeats, standin
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import lengths as lengths_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import prices
+from leaderboard.pages import pictures
 from leaderboard.scope import BadScope
 from leaderboard.tables import TABLES
 from leaderboard.views.boards import PAGES
@@ -161,7 +161,7 @@ def broken(*args, **more):
         ("judges", (bias_page, "chips_of"), "The biases", "lark"),
         ("models", (models_page, "apart_table"), "How many more items tell models apart", "Alder"),
         ("models", (boards, "rated_otherwise"), "The other rating", "Alder"),
-        ("models", (prices, "of_models"), "", "Alder"),
+        ("models", (pictures, "titled"), "", "Alder"),
         ("bias", (lengths_page, "tables_of"), "The lengths of answers and replies", "lark"),
     ],
 )

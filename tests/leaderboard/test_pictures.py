@@ -1,4 +1,4 @@
-"""Pictures to share: what agreement with people costs, and what a rating costs."""
+"""Pictures to share: what agreement and ratings cost, and where no prices are known the numbers with intervals."""
 
 import io
 import re
@@ -12,6 +12,7 @@ from judging.models import Judge, Judgment, Run
 from leaderboard.pages.plots import Point, best_for_price
 from leaderboard.rows import Number
 from tests.leaderboard.conftest import judgments
+from tests.leaderboard.test_graded_boards import scores
 from tests.markup import flat
 
 BASE = "/leaderboards/grove"
@@ -65,11 +66,69 @@ def test_best_for_its_price_is_what_no_cheaper_one_reaches():
     assert [point.name for point in best_for_price(points)] == ["a", "c"]
 
 
+def shown(client, page):
+    """What stands for a page elsewhere."""
+    html = flat(client.get(f"{BASE}/{page}"))
+    found = re.findall(r'<meta ([^>]*)property="og:([\w:]+)" content="([^"]*)"', html)
+    return {name: content.removeprefix("http://testserver") for _, name, content in found}
+
+
 def test_a_board_elsewhere_shows_as_its_own_picture_and_as_the_sites_where_it_has_none(priced, client):
-    shown = r'og:image"[^>]*content="http://testserver([^"]+)"'
-    judges, models = (re.search(shown, flat(client.get(f"{BASE}/{board}/"))).group(1) for board in ("judges", "models"))
+    judges, models, agreement = (shown(client, board)["image"] for board in ("judges/", "models/", "agreement/"))
     assert judges == f"{BASE}/pictures/judges-price.png"
-    assert models.endswith(".png")
-    assert "pictures" not in models, "no model has a price"
+    assert models == f"{BASE}/pictures/models.png", "no model has a price"
+    assert "social" in agreement
     assert client.get(judges).headers["Content-Type"] == "image/png"
     assert f'href="{judges}" download="picture.png"' in flat(client.get(f"{BASE}/judges/"))
+    assert shown(client, "")["image"] == judges, "a benchmark's first page"
+    assert shown(client, "")["image:alt"].startswith("What agreement with people costs. Judges on")
+
+
+def test_each_board_has_a_title_and_words_of_its_own_elsewhere(voted, client):
+    pages = ("models/", "models/matrix/", "models/profile/", "models/together/", "judges/", "bias/", "correlation/",
+             "agreement/")  # fmt: skip
+    told = {page: shown(client, page) for page in pages}
+    assert all("grove" in each["title"] for each in told.values())
+    for part in ("title", "description"):
+        assert len({each[part] for each in told.values()}) == len(pages), part
+    assert "Agreement with people on" in told["judges/"]["description"]
+    assert "Agreement with people on" in told["judges/"]["image:alt"]
+
+
+@pytest.mark.parametrize("what", ["judges", "models", "bias"])
+def test_a_board_without_prices_has_a_picture(voted, client, what):
+    assert client.get(f"{BASE}/pictures/{what}-price.png").status_code == 404
+    assert shown(client, f"{what}/")["image"] == f"{BASE}/pictures/{what}.png"
+    answer = client.get(f"{BASE}/pictures/{what}.png")
+    picture = Image.open(io.BytesIO(answer.content))
+    assert picture.size == (1200, 630)
+    assert sum(picture.convert("L").histogram()[:100]) > 2000, "not blank"
+    svg = client.get(f"{BASE}/pictures/{what}.svg").text
+    names = {
+        "judges": ("keen", "dull", "one more person"),
+        "models": ("Alder", "Birch"),
+        "bias": ("keen", "What sways"),
+    }
+    for said in (*names[what], "testserver", "grove · "):
+        assert said in svg
+    assert "with 95% intervals" in svg
+    assert client.get(f"{BASE}/pictures/{what}.gif").status_code == 404
+
+
+def test_scores_are_a_picture_too_and_nothing_counted_is_none(grove, brought, client):
+    for what in ("judges", "models", "bias"):
+        assert client.get(f"{BASE}/pictures/{what}.png").status_code == 404, what
+    brought("judgments", scores(0.5, 1, judge="marker"))
+    svg = client.get(f"{BASE}/pictures/models.svg?kind=score").text
+    assert "Mean score on" in svg
+    assert "by marker" in svg
+    assert "Alder" in svg
+    assert client.get(f"{BASE}/pictures/models.png?kind=score").status_code == 200
+
+
+def test_a_name_in_letters_without_a_font_is_named_in_the_title_of_picture_and_page(priced, client):
+    Judge.objects.filter(name="keen").update(name="文心一言")
+    assert "文心一言" in client.get(f"{BASE}/pictures/judges-price.svg").text
+    png = Image.open(io.BytesIO(client.get(f"{BASE}/pictures/judges-price.png").content))
+    assert "Left out, for want of a font: 文心一言." in png.text["Title"]
+    assert "Left out, for want of a font: 文心一言." in shown(client, "judges/")["image:alt"]

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
-from leaderboard.pages import drawing, plots
+from leaderboard.pages import plots
 from leaderboard.rows import Number
 from tests.leaderboard.conftest import by_model, judgments
 from tests.leaderboard.test_graded_boards import scores
@@ -112,12 +112,6 @@ def test_a_profile_leaves_a_gap_where_there_is_no_number_and_cuts_no_name():
     assert long_name in drawn
     assert "<b>" not in drawn
     assert plots.profiles(["one"], [plots.Profile("none", (None,))], title="t", write=str) == ""
-
-
-def test_a_long_name_takes_as_many_lines_as_it_needs():
-    assert drawing.in_lines("short", 20) == ["short"]
-    assert drawing.in_lines("qwen/qwen-2-vl-72b-instruct", 20) == ["qwen/qwen-2-vl-72b-", "instruct"]
-    assert drawing.in_lines("x" * 45, 20) == ["x" * 20, "x" * 20, "x" * 5]
 
 
 def test_a_board_draws_ratings_in_a_column_with_length_held_equal_as_open_dots(voted, client):

@@ -99,6 +99,17 @@ def test_a_page_is_drawn_by_a_job_and_opens_by_itself_when_it_is_there(many, vis
     assert waiting() == []
 
 
+def test_a_drawn_page_says_what_its_picture_shows_and_one_drawn_before_pictures_had_words_still_opens(many, visitor):
+    visitor.get(MODELS)
+    work()
+    assert 'property="og:image:alt" content="Models on grove' in page(visitor)
+    row = PreparedPage.objects.get()
+    row.content["text"] = row.content["text"].rpartition(prepared.PART)[0]
+    row.save()
+    older = visitor.get(MODELS)
+    assert (older.status_code, "Alder" in older.text, "og:image:alt" in older.text) == (200, True, False)
+
+
 def test_the_api_says_that_rows_are_being_computed_and_when_to_ask_again(many, visitor):
     first = visitor.get(ROWS)
     assert (first.status_code, first["Retry-After"], first.json()) == (202, "3", {"detail": prepared.WAITS})

@@ -58,7 +58,7 @@ def test_with_settings_it_removes_what_is_older_and_a_dry_run_removes_nothing(gr
         (line,) = [line for line in told.splitlines() if line.startswith(name)]
         assert " 1  " in line, line
     tidy()
-    assert left() == (["new"], ["read", "unread"], [("finished", 5), ("running", 40)], 1)
+    assert left() == (["new"], ["read", "unread"], [("finished", 5), ("finished", 40), ("running", 100)], 1)
 
 
 def test_by_default_calls_of_ended_runs_are_kept_for_ninety_days_and_notices_for_half_a_year(grown):

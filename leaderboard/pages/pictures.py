@@ -1,0 +1,240 @@
+"""The pictures of boards, which are shared: what agreement with people and what a rating costs, or where no prices are
+known the numbers with their intervals.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.urls import reverse
+
+from bank.models import EvaluatedModel
+from judging.judgments.analyses import sees_usage
+from judging.models import Run
+from leaderboard import boards, queries
+from leaderboard.boards.base import ModelsBoard, cached
+from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
+from leaderboard.boards.pairs import PairsBoard
+from leaderboard.hidden import is_kept_back
+from leaderboard.methods import PROVISIONAL
+from leaderboard.metrics import Metric
+from leaderboard.pages import bias as bias_page
+from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, source_of
+from leaderboard.pages.models import as_shown, is_provisional, model_pages, simulated
+from leaderboard.pages.plots import FEWEST, Figure, ForestRow, Plot, Point, Rows
+from leaderboard.pages.scored import shape_of
+from leaderboard.pages.sharing import titled
+from leaderboard.pages.singly import singly
+from leaderboard.pages.table import tick_of
+from leaderboard.rows import Number
+from leaderboard.scope import BadScope, Scope
+from stats.figures import dollars, listed, number_of, signed, tick, whole, with_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """``png``: where it is; ``under``: what it shows; ``alt``: the same with its title, for those who do not see it."""
+
+    png: str
+    under: str
+    alt: str
+
+
+def shared(address: Address, names: Sequence[str]) -> Picture | None:
+    """The first of these pictures that there is something to draw of; none where that fails."""
+    return singly("The picture to share", lambda: _first(address, names), lambda words: None)
+
+
+def _first(address: Address, names: Sequence[str]) -> Picture | None:
+    try:
+        drawn = ((name, figure) for name in names if (figure := PICTURES[name].of(address)))
+        name, figure = next(drawn, ("", None))
+    except BadScope:  # there is no such board here
+        return None
+    png = address.to("leaderboard:picture", name, "png", **address.view()) if figure else ""
+    return Picture(png, figure.under, titled(figure)) if figure else None
+
+
+def of_judges(address: Address) -> Plot | None:
+    """Agreement with people against the price of 1,000 verdicts; None where fewer than three judges have one."""
+    scope = address.scope()
+    return plot_of_judges(address, scope, cached(scope, "judges", boards.judges))
+
+
+def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
+    if not board.against or is_kept_back(scope):
+        return None
+    metric = scope.kind.metric("", board.measured)
+    runs = queries.runs_of(board.overall())
+    rows = {
+        pk: of_run[metric.name]
+        for pk, of_run in board.overall().items()
+        if pk in runs and metric.name in of_run and of_run[metric.name].value.value is not None
+    }
+    found = [_point(address, board, runs[pk], row, metric) for pk, row in rows.items()]
+    points = [point for point in found if point is not None]
+    baselines = {pk: run.judge for pk, run in runs.items() if pk in rows and run.judge.is_baseline}
+    floors = [(judge.titled, rows[pk].value.value or 0.0) for pk, judge in baselines.items()]
+    person = board.person(metric.name).number
+    floor = max(floors, key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
+    n = max((row.n for row in rows.values()), default=0)
+    plot = Plot(
+        title="What agreement with people costs",
+        under=f"Judges on {whole(n)} items of {address.benchmark.titled}, {metric.within_sentence} with people"
+        + (", in %" if metric.is_share else ""),
+        across="price of 1,000 verdicts, US dollars",
+        points=points,
+        write=(lambda value: f"{100 * value:.3g}") if metric.is_share else tick,
+        unit=metric.unit,
+        person=person if person.value is not None else None,
+        floor=(f"{floor[0].lower()} {metric.write(floor[1])}", floor[1]) if floor else None,
+    )
+    return plot if len(points) >= fewest and n >= PROVISIONAL else None
+
+
+def judges_in_rows(address: Address) -> Rows | None:
+    """Judges by how far they agree with people, beside one more person; None where none was asked enough."""
+    scope = address.scope()
+    board = cached(scope, "judges", boards.judges)
+    if not board.against or is_kept_back(scope):
+        return None
+    metric = scope.kind.metric("", board.measured)
+    runs = queries.runs_of(board.overall())
+    found = [
+        of_run[metric.name]
+        for pk, of_run in board.overall().items()
+        if pk in runs and not runs[pk].judge.is_baseline and metric.name in of_run
+    ]
+    found = [row for row in found if row.value.value is not None and row.n >= PROVISIONAL]
+    found.sort(key=lambda row: row.value.value or 0.0, reverse=not metric.lower_is_better)
+    named = Counter(str(runs[row.run].judge) for row in found)
+    person = board.person(metric.name).number
+    n = max((row.n for row in found), default=0)
+
+    def label(run: Run) -> str:
+        return f"{run.judge}, run {run.pk}" if named[str(run.judge)] > 1 else str(run.judge)
+
+    return _rows(
+        title="Judges beside one more person" if person.value is not None else "Judges beside people",
+        under=f"{metric.label} with people on {number_of(n, 'item')} of {address.benchmark.titled}"
+        f"{', in %' if metric.is_share else ''}{_intervals(row.value for row in found)}",
+        rows=[ForestRow(label(runs[row.run]), row.value) for row in found],
+        write=metric.tick,
+        figure=metric.write,
+        unit=metric.unit,
+        person=person if person.value is not None else None,
+    )
+
+
+def _intervals(numbers: Iterable[Number]) -> str:
+    return ", with 95% intervals" if any(number.between for number in numbers) else ""
+
+
+def _rows(**parts: Any) -> Rows | None:
+    return Rows(**parts) if parts["rows"] else None
+
+
+def _point(address: Address, board: JudgesBoard, run: Run, row: JudgeRow, metric: Metric) -> Point | None:
+    """None for a baseline, and where the price is not known, or not to this viewer."""
+    running = board.running.get(run.pk)
+    if run.judge.is_baseline or running is None or not running.cost or not sees_usage(run, address.viewer):
+        return None
+    words = f"{dollars(running.cost)} for 1,000 verdicts, {with_interval(row.value, metric.write)}"
+    link = reverse("leaderboard:judge-detail", args=[run.judge_id])
+    return Point(str(run.judge), running.cost, row.value, words, link)
+
+
+def of_models(address: Address) -> Plot | None:
+    """Ratings against the price of a million tokens; None where fewer than three models have both."""
+    scope = source_of(address).scope
+    board = cached(scope, "models", boards.models)
+    if not board.rated or is_kept_back(scope):
+        return None
+    board = cast(PairsBoard, board)
+    priced = EvaluatedModel.objects.filter(price_out__gt=0).values_list("name", "price_out")
+    prices = {name: price for name, price in priced if price is not None}
+    rows = [
+        row
+        for row in board.rows
+        if row.model in prices and row.bt.value is not None and not is_provisional(row, scope.anchor)
+    ]
+    pages, invented = model_pages(row.model for row in rows), simulated()
+    points = [
+        Point(
+            as_shown(row.model, invented),
+            prices[row.model],
+            row.bt,
+            f"{dollars(prices[row.model])} for a million tokens, {with_interval(row.bt, signed)}",
+            pages.get(row.model, ""),
+        )
+        for row in rows
+    ]
+    plot = Plot(
+        title="What a rating costs",
+        under=f"Models on {address.benchmark.titled}, Bradley–Terry rating, 0 is the average model",
+        across="price of a million tokens of an answer, US dollars",
+        points=points,
+        write=tick_of(signed),
+    )
+    return plot if len(points) >= FEWEST else None
+
+
+def models_in_rows(address: Address) -> Rows | None:
+    """Models by their rating or main number; None where none has been counted enough."""
+    scope = source_of(address).scope
+    board = cached(scope, "models", boards.models)
+    if is_kept_back(scope):
+        return None
+    main, anchor = shape_of(scope, board).main, scope.anchor if board.rated else ""
+    column, figure, unit = ("bt", signed, 1.0) if board.rated else (main.name, main.write, scope.kind.shape.unit)
+    numbers = [(row, row.number(column)) for row in board.rows if not is_provisional(row, anchor)]
+    numbers = [(row, number) for row, number in numbers if number.value is not None]
+    numbers.sort(key=lambda pair: (pair[0].rank or len(numbers), -(pair[1].value or 0.0)))
+    invented = simulated()
+    counted = number_of(board.items, "pair" if board.rated else scope.kind.counted_word)
+    by, intervals = _decided_by(scope, board), _intervals(number for _, number in numbers)
+    if board.rated:
+        under = f"Bradley–Terry ratings by {counted} that {by} decided{intervals}; 0 is the average model"
+    else:
+        under = f"{main.title} on {counted}{f' by {by}' if by else ''}{intervals}"
+    return _rows(
+        title=f"Models on {address.benchmark.titled}",
+        under=under,
+        rows=[ForestRow(as_shown(row.model, invented), number, quiet=row.model == anchor) for row, number in numbers],
+        write=tick_of(figure),
+        figure=figure,
+        unit=unit,
+        zero=board.rated,
+    )
+
+
+def _decided_by(scope: Scope, board: ModelsBoard) -> str:
+    if scope.kind.keyed:
+        return ""
+    judges = sorted({str(run.judge) for run in queries.runs_of(board.runs).values()})
+    return listed(judges) if judges and scope.source not in PEOPLE_IN_WORDS else "people"
+
+
+def biases_in_rows(address: Address) -> Rows | None:
+    """The bias that sways a judge most, of all judges."""
+    board = cached(address.scope(), "bias", boards.bias_of)
+    return bias_page.picture_of(board, address.kind, address.benchmark.titled)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A picture: the board that it is of, and what it shows; None where there is nothing to draw."""
+
+    board: str
+    of: Callable[[Address], Figure | None]
+
+
+OF_JUDGES, OF_MODELS, OF_BIAS = ("judges-price", "judges"), ("models-price", "models"), ("bias",)  # of a board
+PICTURES = {
+    "judges-price": Drawn("judges", of_judges),
+    "judges": Drawn("judges", judges_in_rows),
+    "models-price": Drawn("models", of_models),
+    "models": Drawn("models", models_in_rows),
+    "bias": Drawn("bias", biases_in_rows),
+}
