@@ -12,10 +12,12 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from urllib.parse import urljoin, urlsplit
 
+from django.core import mail
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from accounts.models import Mail, Notice, Role, User
 from bank import database
 from leaderboard import cache
 from leaderboard.tables import TABLES
@@ -26,6 +28,7 @@ NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MASKED = re.compile(
     rb'csrfmiddlewaretoken"\s+value="[^"]+"|CSRFToken": "[^"]+"|name="key"\s+value="[^"]+"|annotator-[0-9a-f]{10}'
 )
+LINKED = re.compile(r"/accounts/\S+")  # each has a token of its own
 NOT_WALKED = ("/accounts/", "/static/", "/api/docs", "/api/schema")
 LISTS = ("labels", "judgments", "items", "responses", "samples", "runs", "campaigns", "submissions")
 
@@ -95,17 +98,31 @@ def the_same_chance(monkeypatch):
         yield
 
 
+def told():
+    """What notices and mails say to those below staff."""
+    staff = User.objects.filter(role__in=(Role.CURATOR, Role.ADMINISTRATOR))
+    notices = Notice.objects.exclude(person__in=staff).order_by("pk")
+    texts = [f"{one.person}: {one.text} {one.link}" for one in notices]
+    mails = [(row.to, row.subject, row.text) for row in Mail.objects.order_by("pk")]
+    mails += [(to, one.subject, one.body) for one in mail.outbox for to in one.to]
+    of_staff = set(staff.values_list("email", flat=True))
+    texts += [f"{to}: {subject} {text}" for to, subject, text in mails if to not in of_staff]
+    return {f"{number}": (200, "", LINKED.sub("*", text)) for number, text in enumerate([f"{len(texts)}", *texts])}
+
+
 def differing(build, people, monkeypatch, *, roles, kinds, samples, most=MOST):
     """By role, the addresses that answer otherwise where ``build(bit)`` was called with the other bit, and how many
-    answered with a page; of staff, lists of rows alone. ``build`` returns the benchmark, and by role somebody else who
-    visits, or what somebody was answered.
+    answered with a page; of staff, lists of rows alone, and of ``mail`` what notices and mails say. ``build`` returns
+    the benchmark, and by role somebody else who visits, or what somebody was answered.
     """
     seen, paths = {}, {}
     for bit in BITS:
         point = transaction.savepoint()
         with the_same_chance(monkeypatch):
             cache.forget()
+            mail.outbox.clear()
             benchmark, visitors = build(bit)
+            seen["mail", bit] = told()
             for role in (*roles, "curator"):
                 client = Client()
                 visitor = visitors.get(role) or people.get(role)
@@ -127,7 +144,7 @@ def differing(build, people, monkeypatch, *, roles, kinds, samples, most=MOST):
             [path for path, answer in seen[role, False].items() if answer != seen[role, True].get(path)],
             sum(answer[0] == 200 for answer in seen[role, False].values()),
         )
-        for role in (*roles, "curator")
+        for role in (*roles, "mail", "curator")
     }
 
 

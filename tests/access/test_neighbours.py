@@ -94,6 +94,7 @@ def the_same(people, monkeypatch):
 
     def check(build, roles=BELOW, *, kinds=("score",), staff=True, bounded=""):
         found = differing(build, people, monkeypatch, roles=roles, kinds=kinds, samples=(0, OTHER))
+        assert found["mail"][0] == []
         for role in roles:
             different, opened = found[role]
             assert [path for path in different if not (bounded and re.match(bounded, path))] == [], role
@@ -177,6 +178,7 @@ def test_no_way_in_of_verdicts_tells_a_key(way, part, giver, knowing, kind, peop
     kinds = ("pair", "score", "reference")
     found = differing(build, people, monkeypatch, roles=BELOW, kinds=kinds, samples=range(SAMPLES), most=150)
     assert {role: found[role][0] for role in BELOW} == {role: [] for role in BELOW}
+    assert found["mail"][0] == []
     assert found["curator"][0]
 
 
