@@ -60,6 +60,7 @@ class JudgeShare(models.Model):
     calls = models.PositiveIntegerField(default=0)
     wants = models.BooleanField(default=True)  # has calls to make
     closed_until = models.DateTimeField(null=True, blank=True)  # the endpoint asked this worker for a pause
+    failing = models.BooleanField(default=False, db_default=False)  # it fails every call: one worker tries for all
     until = models.DateTimeField()
 
     objects = LeasedQuerySet.as_manager()

@@ -234,15 +234,19 @@ class Share:
     calls: int
     of: int  # the judge's concurrency as it is now
     closed_for: float  # seconds for which the endpoint wants none
+    another_tries: bool = False  # whether an endpoint that fails every call answers again
 
 
 @transaction.atomic
-def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_for: float = 0.0) -> Share:
+def share(
+    *, judge_id: int, holder: str, wants: bool, used: int, closed_for: float = 0.0, failing: bool = False
+) -> Share:
     """Renew a worker's share of a judge's calls at once. All shares together never exceed the judge's concurrency.
 
     The workers that have calls to make get the same each, as far as the others have given theirs back. ``used`` is
     what this one may have in flight until it hears the answer; it stays its own until it asks for less. ``closed_for``
-    are the seconds for which the endpoint asked it to pause: a span, because the clocks of two machines may differ.
+    are the seconds for which the endpoint asked it to pause: a span, because the clocks of two machines may differ. Of
+    the workers for which it is ``failing`` every call the first one tries for all.
     """
     judge = Judge.objects.select_for_update(no_key=True).only("concurrency").get(pk=judge_id)
     now = database.now()
@@ -265,11 +269,13 @@ def share(*, judge_id: int, holder: str, wants: bool, used: int, closed_for: flo
             "calls": max(calls, used),
             "wants": wants,
             "closed_until": now + timedelta(seconds=closed_for) if closed_for > 0 else None,
+            "failing": failing,
             "until": now + SHARE_LEASE,
         },
     )
     pauses = [(row.closed_until - now).total_seconds() for row in others if row.closed_until]
-    return Share(calls, judge.concurrency, max(0.0, *pauses) if pauses else 0.0)
+    another_tries = failing and any(row.failing and own is not None and row.pk < own.pk for row in wanting)
+    return Share(calls, judge.concurrency, max(0.0, *pauses) if pauses else 0.0, another_tries)
 
 
 def give_back(*, judge_id: int, holder: str) -> None:

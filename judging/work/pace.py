@@ -22,8 +22,9 @@ class Limiter:
     Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. A second with a rate
     limit takes a tenth of the calls in flight, each success lets them grow again by a little. Where many of the latest
     calls met one, all pause. What an endpoint says it takes yet is spread over the time until it takes more. As many
-    failures in a row as calls may be in flight take half of these, down to one that tries now and then; the first
-    answer gives them back. Of the judge's concurrency other workers may have their ``share``, too.
+    failures in a row as calls may be in flight take half of these, down to one that tries now and then, of several
+    workers for all of them; the first answer gives them back. Of the judge's concurrency other workers may have their
+    ``share``, too.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -41,6 +42,7 @@ class Limiter:
         self._failed = 0  # calls in a row
         self._tries = 0  # in vain, one at a time
         self._before: float | None = None  # the limit before nothing but failures came
+        self.another_tries = False  # a worker that the endpoint fails as well
 
     @property
     def allowed(self) -> int:
@@ -51,6 +53,11 @@ class Limiter:
     def is_limited(self) -> bool:
         """Whether the endpoint says that it takes fewer calls than it might get."""
         return self.limit < self.share and self._before is None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the endpoint has failed so many calls in a row that it is tried by one at a time."""
+        return self._before is not None and self.allowed <= 1
 
     @property
     def wanted(self) -> bool:
@@ -82,7 +89,7 @@ class Limiter:
 
     def wait(self, now: float) -> float:
         """Seconds until a call may start; INFINITE while others must end first."""
-        if self.in_flight >= self.allowed:
+        if self.in_flight >= self.allowed or (self.another_tries and self.is_failing):
             return INFINITE
         spaced = self._entered + self.spacing - now if now < self.spaced_until else 0.0
         return max(0.0, self.closed_until - now, spaced)

@@ -125,7 +125,9 @@ class Session(CallResults):
             wants=limiter.wanted,
             used=max(limiter.in_flight, limiter.share),
             closed_for=max(0.0, limiter.closed_until - now),
+            failing=limiter.is_failing,
         )
+        limiter.another_tries = agreed.another_tries
         if agreed.closed_for:
             limiter.closed_until = max(limiter.closed_until, loop.time() + agreed.closed_for)
         limiter.set_share(agreed.calls, of=agreed.of)

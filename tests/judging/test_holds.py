@@ -235,3 +235,20 @@ def test_the_hold_of_a_worker_that_died_ends_with_the_run_and_its_calls_count_as
     run = Run.objects.get(pk=last.pk)
     assert list(run.holds.values_list("pk", flat=True)) == [last.hold.pk]
     assert run.lost == 2
+
+
+def test_of_the_workers_that_an_endpoint_fails_the_first_tries_for_all_until_it_answers(judge_at):
+    judge = judge_at(NOWHERE, concurrency=24)
+
+    def tell(holder, failing):
+        told = leases.share(judge_id=judge.pk, holder=holder, wants=True, used=1, failing=failing)
+        return told.another_tries
+
+    for holder in "abc":
+        assert tell(holder, failing=False) is False
+    assert [tell(holder, failing=True) for holder in "cba"] == [False, False, False]
+    assert [tell(holder, failing=True) for holder in "abc"] == [False, True, True]
+    assert tell("a", failing=False) is False
+    assert [tell(holder, failing=True) for holder in "bc"] == [False, True]
+    leases.give_back(judge_id=judge.pk, holder="b")
+    assert tell("c", failing=True) is False

@@ -7,7 +7,7 @@ import pytest
 
 from tests.judging.outside import installation
 from tests.judging.processes import CONCURRENCY, Case
-from tests.judging.server import Gate, Server, after, answer
+from tests.judging.server import Gate, Server, after, answer, status
 
 PRICES = {"price_in": 2.0, "price_out": 10.0}
 PRICE = 0.0021  # of a call that the test server answers
@@ -223,3 +223,18 @@ def test_a_command_whose_reader_has_gone_ends_quietly_and_its_run_is_finished(he
         assert "Traceback" not in said
         assert "BrokenPipe" not in said
         case.check(repeated=0)
+
+
+@pytest.mark.soak
+def test_three_workers_of_an_endpoint_that_fails_every_call_make_few(here):
+    """It was 4,079 calls in 61 s: 68 a second, until the run waited."""
+    with Server(lambda call: status(503)) as server:
+        workers = [here.start("worker") for _ in "123"]
+        case = Case(here, server, name="away", samples=1_500, concurrency=24)
+        case.wait_until(lambda: case.state == "waiting", *workers)
+        print(f"{len(server.calls)} calls until the run waits")
+        assert 24 <= len(server.calls) < 250
+        for process in workers:
+            process.terminate()
+        for process in workers:
+            process.communicate(timeout=60)
