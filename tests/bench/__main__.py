@@ -26,6 +26,7 @@ def main() -> int:
             "crowd": crowd.crowd,
             "judging": judging.judging,
             "labelling": labelling.labelling,
+            "many": judges.many,
             "verdicts": verdicts.verdicts,
         }
     )

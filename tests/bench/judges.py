@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PAIRS, EXPORTED, JUDGES = 200_000, 10_000, 5
 MODELS = 20
 PAGE = "/leaderboards/wide/judges/"
+MANY = {"pairs": 2_000, "models": 1_000, "judges": 100, "people": 1_000}
+TABLES = ("models", "judges", "stand-in", "ceiling")
 
 
 def judges() -> "Iterator[Result]":
@@ -38,23 +40,35 @@ def judges() -> "Iterator[Result]":
     yield Result("  after an idle worker's beat", found["empty"], found["beat"], 8, "ms")
     for what in ("items", "judgments"):
         taken, dumped = exported[what]
-        yield Result(f"export {what}, beside orjson.dumps of the rows", dumped, taken, 75)
+        yield Result(f"export {what}, beside orjson.dumps of the rows", dumped, taken, 25)
 
 
-def fill(pairs: int) -> None:
-    """``boards.fill`` with four more judges, who differ on a tenth each, and labels of half of the pairs."""
+def many() -> "Iterator[Result]":
+    """Boards of 1,000 models, 100 judges and 1,000 annotators, computed by command, beside an empty page; not who agrees
+    with whom, which is 150,000 rows with an interval each."""
+    from tests.bench.parts import Result, without_data
+
+    command = [sys.executable, "-m", "tests.bench.judges", "many"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=without_data())
+    found = json.loads(done.stdout.splitlines()[-1])
+    for table in TABLES:
+        yield Result(f"{table} of 1,000 models, 100 judges, 1,000 people", found["empty"], found[table], 7_500)
+
+
+def fill(pairs: int, *, models: int = MODELS, judges: int = JUDGES, people: int = 3) -> None:
+    """``boards.fill`` with more judges, who differ on a tenth each, and three labels each on a sixth of the pairs."""
     from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label
     from bank.database import bulk
     from bank.models import Benchmark, Item
     from judging.models import Judge, Judgment, Run, RunItem
 
-    boards.fill(votes=pairs, models=MODELS, samples=pairs // 100)
+    boards.fill(votes=pairs, models=models, samples=pairs // 100)
     first, benchmark = Run.objects.get(), Benchmark.objects.get()
     now = "2026-01-01 00:00:00Z"
     votes = list(Judgment.objects.order_by("item").values_list("item", "choice"))
     turned = {"first": "second", "second": "first", "tie": "first"}
     columns = "run_id item_id order repeat status choice reason prompt_sha256 reported_model created_at".split()
-    for number in range(1, JUDGES):
+    for number in range(1, judges):
         judge = Judge.objects.create(name=f"judge {number}")
         run = Run.objects.get(pk=first.pk)
         run.pk, run.judge = None, judge
@@ -62,33 +76,34 @@ def fill(pairs: int) -> None:
         bulk.insert(RunItem, "run_id item_id".split(), [(run.pk, item) for item, _ in votes])
         rows = []
         for place, (item, choice) in enumerate(votes):
-            differs = place % 10 == number
+            differs = place % 10 == number % 10
             rows.append((run.pk, item, "01", 0, "ok", turned[choice] if differs else choice, "", "", "", now))
         bulk.insert(Judgment, columns, rows)
     campaign = Campaign.objects.create(benchmark=benchmark, name="people", protocol="pair", state="closed")
-    people = [Annotator.objects.create(name=f"person {number}", pseudonym=f"A{number}") for number in range(3)]
+    given_by = [Annotator.objects.create(name=f"person {n}", pseudonym=f"A{n}") for n in range(people)]
     choices = dict(votes)
     items = Item.objects.order_by("pk").values_list("pk", flat=True)[: pairs // 6]
     asked = CampaignItem.objects.bulk_create(CampaignItem(campaign=campaign, item_id=item) for item in items)
-    for person, annotator in enumerate(people):
+    for slot in range(3):
+        by = [given_by[(3 * place + slot) % people] for place in range(len(asked))]
         given = Assignment.objects.bulk_create(
             Assignment(
                 campaign_item=of,
                 annotator=annotator,
                 order="01",
                 state="submitted",
-                slot=person,
+                slot=slot,
                 leased_at=now,
                 lease_until=now,
             )
-            for of in asked
+            for of, annotator in zip(asked, by, strict=True)
         )
         labels = []
         for place, (of, assignment) in enumerate(zip(asked, given, strict=True)):
             choice = choices.get(of.item_id, "tie")
-            label = Label(assignment=assignment, campaign=campaign, item_id=of.item_id, annotator=annotator)
+            label = Label(assignment=assignment, campaign=campaign, item_id=of.item_id, annotator=by[place])
             label.created_at = label.changed_at = now
-            label.choice = turned[choice] if place % 7 == person else choice
+            label.choice = turned[choice] if place % 7 == slot else choice
             labels.append(label)
         Label.objects.bulk_create(labels)
 
@@ -133,6 +148,18 @@ def main() -> None:
     from django.test import Client
 
     from evalsite import worker
+
+    if sys.argv[1] == "many":
+        call_command("migrate", verbosity=0)
+        fill(**MANY)
+        found = {"empty": min(_taken(lambda: Client().get("/accounts/sign-in/")) for _ in range(20))}
+        with open(os.devnull, "w") as nowhere:
+            for table in TABLES:
+                found[table] = _taken(
+                    lambda table=table: call_command("leaderboard", table, benchmark="wide", stdout=nowhere)
+                )
+        print(json.dumps(found))
+        return
 
     def page() -> None:
         answer = Client().get(PAGE)
