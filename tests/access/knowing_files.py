@@ -117,6 +117,7 @@ class World:
     write: Writer
     brings: str = ""
     shape: str = ""  # of a map
+    keys: str = "answer_key"  # of stored samples; a category on one with a key among options is closed in any case
 
     def rows(self, questions):
         return {SINGLES: 4, PAIRS: 3, BATCHES: 1, PICTURES: 1}[self.kind] * questions
@@ -180,7 +181,7 @@ def generic_rankings_in_their_own_order(folder, questions, part):
     return lines(folder / f"{part}.jsonl", rows)
 
 
-@world("generic", BOTH, SINGLES)
+@world("generic", BOTH, SINGLES, keys="exact_reference")
 def generic_categories(folder, questions, part):
     """The category is the answer that would be right."""
     said = {"protocol": "label"}
@@ -477,7 +478,7 @@ def rankings_in_label_studio(folder, questions, part):
     return whole(folder / "p.json", tasks)
 
 
-@world("label-studio", [PEOPLE], SINGLES)
+@world("label-studio", [PEOPLE], SINGLES, keys="exact_reference")
 def categories_in_label_studio(folder, questions, part):
     """The category is the answer that would be right."""
     tasks = []
@@ -546,7 +547,7 @@ def rankings_in_argilla(folder, questions, part):
     return whole(folder / "r.json", records)
 
 
-@world("argilla", [PEOPLE], SINGLES)
+@world("argilla", [PEOPLE], SINGLES, keys="exact_reference")
 def categories_in_argilla(folder, questions, part):
     records = []
     for q, x in singles(questions):

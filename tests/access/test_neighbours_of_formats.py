@@ -84,7 +84,7 @@ def seal(benchmark, bit):
 
 def built(world, folder, bit):
     if not world.brings:
-        questions("keyed", keys(bit))
+        questions("keyed", keys(bit), kind=world.keys)
         return bring(world, world.write(folder, asked(bit), world.part))
     benchmark = bring(world, world.write(folder, asked(bit), world.part), command="benchmark")
     if world.brings != KEYS_IN_FILE:
@@ -170,7 +170,7 @@ TOOLS = [world for world in WORLDS if world.name in ("label-studio", "argilla") 
 @pytest.mark.parametrize("way", [by_api, by_page])
 def test_no_upload_of_another_tools_labels_tells_a_key(way, world, told, people, tmp_path):
     def build(bit):
-        benchmark = questions("keyed", keys(bit))
+        benchmark = questions("keyed", keys(bit), kind=world.keys)
         way(world, world.write(tmp_path, asked(bit), PEOPLE), people["curator"])
         return benchmark
 
