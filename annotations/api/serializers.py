@@ -6,12 +6,17 @@ from rest_framework import serializers
 
 from accounts.rules import allowed
 from annotations import ballots
+from annotations.labels.provenance import ballot_seen_by
 from annotations.models import Campaign, Label
 from bank.api.strict import StrictSerializer
 
 
 class CampaignSerializer(serializers.ModelSerializer[Campaign]):
     benchmark = serializers.CharField(source="benchmark.__str__")
+    ballot = serializers.SerializerMethodField()
+
+    def get_ballot(self, campaign: Campaign) -> dict[str, Any]:
+        return ballot_seen_by(self.context["request"].user, campaign) if campaign.imported else campaign.ballot
 
     class Meta:
         model = Campaign

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from accounts.rules import Viewer
-from annotations import ballots
+from annotations.labels.provenance import offered_by
 from annotations.labels.verdicts import (
     VERDICT_COLUMNS,
     Columns,
@@ -265,7 +265,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
     """
     shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
     counted = [label for rows in shared.values() for label in rows]
-    offered = ballots.of(campaign).verdicts
+    offered = offered_by(campaign)
     figures = [
         matching(counted, len(shared)),
         alpha(counted, "nominal", len(shared)),

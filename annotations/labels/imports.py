@@ -94,7 +94,7 @@ class LabelImporter:
         block, specs = self.items.resolved(block, report)
         if not specs:
             return None
-        stored_items = self.items.find(specs)
+        stored_items = self.items.find(block, specs)
         block, specs = self._with_compared(block, specs, stored_items, report)
         if not specs:
             return None

@@ -1,12 +1,17 @@
 """What those who gave the labels of a file saw: said when the file comes in or later, and never by the file itself."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from django.db import transaction
 
 from accounts.models import User
+from accounts.rules import Viewer
 from annotations import ballots
 from annotations.models import Campaign, Label
 from bank import exposure
 from bank.intake.imports import provenance
+from bank.models.verdict import is_of_categories
 
 
 def shown_by(protocol: str) -> int:
@@ -22,6 +27,24 @@ def say_saw_nothing(*, campaign: Campaign, by: User | None = None, command: str 
     """
     left = shown_by(campaign.protocol)
     provenance.open_verdicts(campaign, leaves=left, by=by, command=command, campaign=campaign.name)
+
+
+def ballot_seen_by(viewer: Viewer, campaign: Campaign) -> dict[str, Any]:
+    """The settings of the ballot. The categories of labels from a file are what these say: those alone of labels that
+    this viewer sees.
+    """
+    kept = campaign.ballot.get("categories")
+    if not campaign.imported or not kept:
+        return campaign.ballot
+    seen = Label.objects.seen_by(viewer).filter(campaign=campaign).order_by().values_list("option", flat=True)
+    said = set(seen.distinct())
+    return campaign.ballot | {"categories": [category for category in kept if category["value"] in said]}
+
+
+def offered_by(campaign: Campaign) -> Sequence[Mapping[str, Any]]:
+    """The verdicts that the ballot has; no categories of a file, which may be those of labels for staff alone."""
+    from_labels = campaign.imported and is_of_categories(campaign.protocol)
+    return () if from_labels else ballots.of(campaign).verdicts
 
 
 def for_staff(campaign: Campaign) -> int:

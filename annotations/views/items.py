@@ -34,6 +34,7 @@ from annotations.labels.agreement import (
     parts_of,
 )
 from annotations.labels.monitor import visible_campaigns
+from annotations.labels.provenance import offered_by
 from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaign, row_number
@@ -63,7 +64,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     names = {
         annotator.pk: annotator.shown(named=named) for annotator in Annotator.objects.filter(pk__in=agreement.people)
     }
-    shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions, ballots.of(campaign).verdicts)
+    shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions, offered_by(campaign))
     measures = {"": "", **next(iter(cells.values())).beyond_chance} if cells else {"": ""}
     measure = show if (show := request.GET.get("show", "")) in measures else ""
     context: dict[str, Any] = {

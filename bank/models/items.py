@@ -36,8 +36,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
 class Item(models.Model):
     """A sample with one response to score, two to compare or several to rank, in canonical order.
 
-    The canonical order is that of the file that first named the item; every stored verdict uses it. Items of answers
-    that a recipe collected are in ``all_objects`` alone.
+    Every stored verdict uses the canonical order (ADR 6). Items of answers that a recipe collected are in
+    ``all_objects`` alone.
     """
 
     class Kind(models.TextChoices):

@@ -71,7 +71,7 @@ def ensure_items(specs: Sequence[ItemSpec]) -> tuple[dict[str, StoredItem], int]
         fresh: dict[str, ItemSpec] = {}
         for spec in specs:
             if spec.content_hash not in items:
-                fresh.setdefault(spec.content_hash, spec)  # the first row that names an item sets its canonical order
+                fresh.setdefault(spec.content_hash, spec)  # the first that names an item sets its canonical order
         try:
             with transaction.atomic():
                 return items | _insert(fresh), len(fresh)

@@ -68,7 +68,7 @@ class Judgments:
         block, specs = self.items.resolved(block, report)
         if not specs:
             return None
-        by_hash = self.items.find(specs)
+        by_hash = self.items.find(block, specs)
         items = [by_hash[spec.content_hash] for spec in specs]
         turned = {
             row: item.order_of(spec.response_ids)

@@ -78,7 +78,7 @@ def _card(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:
-    """Crowd comparisons; canonical order left, right."""
+    """Crowd comparisons."""
     return converted(csv_rows(_file(path, CROWD)), _label, LabelRecord)
 
 

@@ -3,7 +3,7 @@
 A row holds everything: picture, instruction, the answers, people's verdict (``human``, of a batch ``human_answer``),
 and in result files ``result`` with a judge's verdict and analysis. Rows speak of the same sample when data set, picture
 (with or without ``image/`` before its name) and instruction are the same; its key is the picture's number and a hash of
-the three, because the files count scores, pairs and batches in spaces of their own. Canonical order is that of the row.
+the three, because the files count scores, pairs and batches in spaces of their own.
 """
 
 import json

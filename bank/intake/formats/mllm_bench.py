@@ -229,7 +229,7 @@ def _vote(row: Row, anchor_name: str) -> Iterator[dict[str, Any]]:
         usage = completion.get("usage") or {}
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise BadRow("response", f"is not a vote of this format ({error})") from None
-    # Canonical order: candidate, then anchor. Which of the two is the anchor the file does not say.
+    # Candidate, then anchor. Which of the two is the anchor the file does not say.
     turned = first == anchor_name if anchor_name else order == "1"
     vote = vote_of(content) if isinstance(content, str) else None
     if vote is None:

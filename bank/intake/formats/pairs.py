@@ -1,7 +1,7 @@
 """Comparisons, one row a pair: a question, two models with their answers, and who won.
 
 ``prompt, model_a, response_a, model_b, response_b, winner`` as people write it down. A row holds everything at once:
-sample, responses, and a label or a judgment. Canonical order is that of the row.
+sample, responses, and a label or a judgment.
 """
 
 from collections.abc import Iterator

@@ -177,12 +177,15 @@ def read_as(
 
 
 def responses_of(read: Iterator[Row | Problem], *columns: str) -> Iterator[Row | Problem]:
-    """Every answer once. A model's second answer to the same question is a variant named by a hash of its text."""
+    """Every answer once. A model's second answer to the same question is a variant named by a hash of its text.
+
+    Those of a row come by the names of their models: everybody sees the order, and a row may have the better one first.
+    """
 
     def answers(row: Row) -> Iterator[Problem | dict[str, Any]]:
         answered: ReadRow = row.data
         each = zip(columns, answered.texts, answered.refs, answered.variants, answered.repeated, strict=True)
-        for column, text, ref, variant, repeated in each:
+        for column, text, ref, variant, repeated in sorted(each, key=lambda answer: answer[2]["model"]):
             if not repeated:
                 yield from odd_answer(row, column, text, ref | {"variant": variant})
                 yield {"sample": answered.question.key, "text": text} | ref

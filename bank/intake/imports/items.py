@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from bank.database import chunks, unfinished
 from bank.intake.formats.reading import Row, Where
-from bank.intake.formats.records import AS_STORED, VerdictRecord
+from bank.intake.formats.records import AS_STORED, Ref, VerdictRecord
 from bank.intake.formats.seen import NameIndex
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
@@ -107,22 +107,26 @@ class VerdictItems:
             return self._of_these_texts(block, specs, report)
         return block, specs
 
-    def find(self, specs: Sequence[ItemSpec]) -> dict[str, StoredItem]:
-        """The items by content hash, with their numbers as ids: 0 for one that nobody has announced yet.
+    def find(self, block: Block, specs: Sequence[ItemSpec]) -> dict[str, StoredItem]:
+        """The items of these rows by content hash, with their numbers as ids: 0 for one that nobody has announced yet.
 
-        The first row that names a new item sets its canonical order.
+        The canonical order of a new item is that of the first row that names it, where whoever gave the verdicts saw
+        nothing hidden. Else it is by name: everybody sees it, and a row may name the better answer first.
         """
         items = find_items(specs)
-        missing: dict[str, ItemSpec] = {}
-        for spec in specs:
+        missing: dict[str, tuple[ItemSpec, Sequence[Ref]]] = {}
+        for spec, refs in zip(specs, block.columns["responses"], strict=True):
             if spec.content_hash not in items:
-                missing.setdefault(spec.content_hash, spec)
-        for (name, spec), code in zip(missing.items(), self.context.items.find(list(missing)), strict=True):
+                missing.setdefault(spec.content_hash, (spec, refs))
+        for (name, (spec, refs)), code in zip(missing.items(), self.context.items.find(list(missing)), strict=True):
+            ids = spec.response_ids
             if code:
-                order = _by_order_number(code & (1 << NUMBER) - 1, spec.response_ids)
+                order = _by_order_number(code & (1 << NUMBER) - 1, ids)
                 items[name] = StoredItem(FIRST_PENDING - (code >> NUMBER), order)
+            elif self.context.held:
+                items[name] = StoredItem(0, tuple(pk for _, pk in sorted(zip(refs, ids, strict=True))))
             else:
-                items[name] = StoredItem(0, spec.response_ids)
+                items[name] = StoredItem(0, ids)
         return items
 
     def announce(

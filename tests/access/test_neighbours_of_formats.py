@@ -1,0 +1,236 @@
+"""The standing attacker against every format: no file that brings labels or judgments tells a sealed key below staff.
+
+A format that brings either is not done without its world in ``tests/access/knowing_files.py``.
+"""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.db import transaction
+from django.test import Client
+
+from annotations.models import Label
+from bank import exposure
+from bank.forms.uploads import ChoicesForm
+from bank.intake import formats
+from bank.intake.formats import mapping
+from bank.intake.uploads import worker
+from bank.models import Benchmark, Sample, Upload
+from judging.models import Judgment, Run
+from tests.access.knowing_files import (
+    BATCHES,
+    JUDGES,
+    KEYS_IN_FILE,
+    MAP,
+    PAIRS,
+    PEOPLE,
+    SINGLES,
+    WORLDS,
+    Question,
+    about,
+    generic_categories,
+    generic_pairs_with_the_better_one_first,
+    lines,
+    preferences,
+)
+from tests.access.neighbours import days_ago, differing
+from tests.access.test_neighbours import BELOW, OTHER, SAMPLES, keys
+from tests.access.test_sealing import questions
+from tests.hidden import write_criteria
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1")]
+KINDS = {SINGLES: ("score", "nominal"), PAIRS: ("pair",), BATCHES: ("batch",)}
+# What the shape of a format could hold, and no file of it says: the reader or the map names a judge, or no verdict.
+NEVER = {
+    ("helm", PEOPLE),
+    ("helm", JUDGES),
+    ("promptfoo", PEOPLE),
+    ("langfuse", PEOPLE),
+    ("lmms-eval", PEOPLE),
+    ("inspect", PEOPLE),
+}
+
+
+def asked(bit):
+    return [Question(number, right) for number, right in enumerate(keys(bit))]
+
+
+def stored(part):
+    return (Label if part == PEOPLE else Judgment).objects.count()
+
+
+def bring(world, path, *, command=""):
+    """As a command brings a file, or several, of this world."""
+    chosen = {"map": path.parent / MAP} if world.name == "map" else {}
+    for one in path if isinstance(path, list) else [path]:
+        call_command(
+            f"import_{command or world.part}",
+            "auto" if world.name == "map" else world.name,
+            str(one),
+            benchmark="keyed",
+            **chosen | ({"all_parts": True, "visibility": "public"} if command else {}),
+        )
+    return Benchmark.objects.get(slug="keyed")
+
+
+def seal(benchmark, bit):
+    """The keys of samples that a file has brought, as references."""
+    samples = benchmark.samples.order_by("pk")
+    write_criteria(
+        {"sample": sample, "key": "hidden", "kind": "exact_reference", "text": right}
+        for sample, right in zip(samples, keys(bit), strict=True)
+    )
+
+
+def built(world, folder, bit):
+    if not world.brings:
+        questions("keyed", keys(bit), kind=world.keys)
+        return bring(world, world.write(folder, asked(bit), world.part))
+    benchmark = bring(world, world.write(folder, asked(bit), world.part), command="benchmark")
+    if world.brings != KEYS_IN_FILE:
+        seal(benchmark, bit)
+    return benchmark
+
+
+@pytest.fixture
+def told(people, monkeypatch, media):
+    """Asserts that nobody below staff is told the key of a world that ``build(bit)`` builds, and that staff are."""
+
+    def check(build, *, kind, rows, part):
+        def whole(bit):
+            benchmark = build(bit)
+            assert stored(part) == rows
+            Run.objects.update(finished_at=days_ago(2))
+            return benchmark, {}
+
+        kinds = KINDS.get(kind, ("score",))
+        found = differing(whole, people, monkeypatch, roles=BELOW, kinds=kinds, samples=(0, OTHER), most=50)
+        assert {role: found[role][0] for role in BELOW} == {role: [] for role in BELOW}
+        assert all(found[role][1] for role in BELOW)
+        assert found["curator"][0]
+
+    return check
+
+
+def test_every_format_that_brings_labels_or_judgments_has_its_world():
+    brings = {
+        (name, part) for name, one in formats.MODULES.items() for part in (PEOPLE, JUDGES) if formats.has(one, part)
+    }
+    worlds = {(world.name, world.part) for world in WORLDS if world.name != "map"}
+    assert worlds.isdisjoint(NEVER)
+    assert worlds | NEVER == brings
+    mapped = {(world.shape, world.part) for world in WORLDS if world.name == "map"}
+    wide = {(shape, part) for shape in mapping.WIDE for part in (PEOPLE, JUDGES)}
+    assert mapped == wide | {(part, part) for part in (PEOPLE, JUDGES) if part in mapping.SHAPES}
+
+
+ONCE_TOLD = (generic_pairs_with_the_better_one_first, generic_categories, preferences)  # by order, by list, by both
+QUICK = [world for world in WORLDS if world.write in ONCE_TOLD and world.part == PEOPLE]
+
+
+@pytest.mark.parametrize("world", QUICK, ids=str)
+def test_neither_the_order_of_answers_nor_a_list_of_categories_tells_a_key(world, told, tmp_path):
+    told(lambda bit: built(world, tmp_path, bit), kind=world.kind, rows=world.rows(SAMPLES), part=world.part)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("world", [world for world in WORLDS if world not in QUICK], ids=str)
+def test_no_format_tells_a_key(world, told, tmp_path):
+    told(lambda bit: built(world, tmp_path, bit), kind=world.kind, rows=world.rows(SAMPLES), part=world.part)
+
+
+def by_api(world, path, curator):
+    client = Client()
+    client.force_login(curator)
+    sent = client.post("/api/v1/uploads/", {"files": [as_sent(path)], "benchmark": "keyed"}).json()
+    worker.work_all()
+    client.post(f"/api/v1/uploads/{sent['id']}/confirm/", {}, content_type="application/json")
+    worker.work_all()
+
+
+def by_page(world, path, curator):
+    client = Client()
+    client.force_login(curator)
+    client.post("/bank/uploads/", {"files": [as_sent(path)], "benchmark": "keyed"})
+    worker.work_all()
+    upload = Upload.objects.get()
+    client.post(f"/bank/uploads/{upload.pk}/confirm/", ChoicesForm.first(upload) | {"into": "1"})
+    worker.work_all()
+
+
+def as_sent(path):
+    return SimpleUploadedFile(path.name, path.read_bytes())
+
+
+TOOLS = [world for world in WORLDS if world.name in ("label-studio", "argilla") and not world.brings]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("world", TOOLS, ids=str)
+@pytest.mark.parametrize("way", [by_api, by_page])
+def test_no_upload_of_another_tools_labels_tells_a_key(way, world, told, people, tmp_path):
+    def build(bit):
+        benchmark = questions("keyed", keys(bit), kind=world.keys)
+        way(world, world.write(tmp_path, asked(bit), PEOPLE), people["curator"])
+        return benchmark
+
+    told(build, kind=world.kind, rows=world.rows(SAMPLES), part=PEOPLE)
+
+
+def exported(what, shape, world, folder, bit):
+    """A file as the export commands write it, of another installation, which is gone."""
+    name = {"huggingface": "hub", "label-studio": "tasks.json"}.get(shape, f"{what}.{shape}")
+    with transaction.atomic():
+        benchmark = questions("keyed", keys(bit))
+        if what == "preferences":  # which are of verdicts that everybody sees
+            Sample.objects.update(closed=exposure.NOTHING)
+        bring(world, world.write(folder, asked(bit), world.part))
+        more = {"with_analyses": True, "reason": "moving"} if what == JUDGES else {}
+        call_command("export", what, benchmark=benchmark.slug, shape=shape, output=folder / name, **more)
+        transaction.set_rollback(True)
+    return folder / name
+
+
+FIRST = {(world.part, world.kind): world for world in reversed(WORLDS) if world.name == "generic"}
+DECIDED = next(world for world in WORLDS if world.name == "preferences")  # a tie is no preference
+TABLES = ("csv", "parquet", "huggingface")
+EXPORTS = [
+    *((PEOPLE, PEOPLE, shape, kind) for shape in ("jsonl", "label-studio") for kind in (SINGLES, PAIRS, BATCHES)),
+    *((JUDGES, JUDGES, "jsonl", kind) for kind in (SINGLES, PAIRS, BATCHES)),
+    *((part, part, shape, PAIRS) for part in (PEOPLE, JUDGES) for shape in TABLES),
+    *(("preferences", PEOPLE, shape, PAIRS) for shape in ("jsonl", "csv", "parquet")),
+]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("what", "part", "shape", "kind"), EXPORTS)
+def test_no_export_that_comes_in_again_tells_a_key(what, part, shape, kind, told, tmp_path):
+    world = DECIDED if what == "preferences" else FIRST[part, kind]
+
+    def build(bit):
+        path = exported(what, shape, world, tmp_path, bit)
+        benchmark = questions("keyed", keys(bit))
+        call_command(f"import_{part}", "auto", str(path), benchmark="keyed")
+        return benchmark
+
+    told(build, kind=kind, rows=world.rows(SAMPLES), part=part)
+
+
+def test_the_number_of_categories_in_a_file_tells_no_key(told, tmp_path):
+    """One that is given of a sealed sample alone would count among those that two people could have agreed on."""
+
+    def build(bit):
+        benchmark = questions("keyed", ["A"] * SAMPLES)
+        benchmark.samples.exclude(position=OTHER).update(closed=exposure.NOTHING)
+        rows = [
+            about(question, SINGLES, "A")
+            | {"protocol": "label", "annotator": name}
+            | {"option": "rare" if bit and question.number == OTHER else "xy"[question.number % (2 + number) // 2]}
+            for question in asked(bit)
+            for number, name in enumerate(("Ada", "Bo"))
+        ]
+        path = lines(tmp_path / "labels.jsonl", rows)
+        call_command("import_labels", "generic", str(path), benchmark="keyed")
+        return benchmark
+
+    told(build, kind=SINGLES, rows=2 * SAMPLES, part=PEOPLE)
