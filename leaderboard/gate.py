@@ -21,6 +21,7 @@ from leaderboard.models import Snapshot
 from leaderboard.rows import JSON
 
 PASSED, FAILED, UNKNOWN, NONE = "passed", "failed", "unknown", "no number"
+BESIDE = ("coverage", "pooled")  # numbers of a row that say something of its own
 WHOSE = ("judge", "model", "a", "b")
 FORMATS = ("junit", "markdown")
 IDENTITY = ("judge", "model", "a", "b", "source_dataset", "kind", "reference", "metric", "bias", "level", "part")
@@ -179,7 +180,7 @@ def _identity(row: JSON) -> tuple[tuple[str, str], ...]:
 
 
 def _numbers(row: JSON) -> list[str]:
-    return [name for name in row if f"{name}_low" in row and name != "coverage"]
+    return [name for name in row if f"{name}_low" in row and name not in BESIDE]
 
 
 def _name(row: JSON, number: str) -> str:

@@ -44,8 +44,9 @@ def judges() -> "Iterator[Result]":
 
 
 def many() -> "Iterator[Result]":
-    """Boards of 1,000 models, 100 judges and 1,000 annotators, computed by command, beside an empty page; not who agrees
-    with whom, which is 150,000 rows with an interval each."""
+    """Boards of 1,000 models, 100 judges and 1,000 annotators by command, beside an empty page; not who agrees
+    with whom, which is 150,000 rows with an interval each.
+    """
     from tests.bench.parts import Result, without_data
 
     command = [sys.executable, "-m", "tests.bench.judges", "many"]
