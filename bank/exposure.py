@@ -2,7 +2,8 @@
 
 Three facts are stored, each in one place: what a run, a jury or a campaign ``held`` (``bank.criteria`` notes it when
 it hands criteria out), what of a sample is ``closed`` (``bank.criteria`` again), and of an item whether an answer in it
-comes from ``outside`` and whether people still label it ``blind``. The class of a verdict follows at reading, since
+comes from ``outside``, whether people still label it ``blind``, and what those may have ``held`` whose verdicts it came
+with: which items a file names can tell what it says of them. The class of a verdict follows at reading, since
 keys are opened later:
 
 - open: it held nothing that is closed;
@@ -84,7 +85,13 @@ def counted(*, held: str, item: str = "item__") -> Q:
     ``held`` and ``item`` are paths to what was held, and to the item.
     """
     closed = f"{item}sample__closed"
-    return Q(none_of(KEYED, held, closed)) & (Q(**{f"{item}outside": False}) | Q(none_of(UNKNOWN, held, closed)))
+    told_to_all = Q(**{f"{item}outside": False}) | Q(none_of(UNKNOWN, held, closed))
+    return Q(none_of(KEYED, held, closed)) & told_to_all & named_openly(item)
+
+
+def named_openly(item: str = "item__") -> Q:
+    """The items of which everybody may know that they are there, see ``Item.held``; ``item`` is the path to them."""
+    return Q(none_of(KEYED, f"{item}held", f"{item}sample__closed"))
 
 
 def closes(closed: int, *, outside: bool) -> bool:

@@ -77,6 +77,13 @@ def outside_items(benchmark: Benchmark) -> list[int]:
     return sorted(items.order_by().values_list("pk", flat=True)) if closed_of(benchmark) else []
 
 
+@kept_until_changed
+def untold_items(benchmark: Benchmark) -> list[int]:
+    """Items of which nobody below staff knows that they are there, see ``Item.held``."""
+    items = Item.objects.filter(sample__benchmark=benchmark, held__gt=0).exclude(exposure.named_openly(""))
+    return sorted(items.order_by().values_list("pk", flat=True)) if closed_of(benchmark) else []
+
+
 def unmeasured_items(scope: Scope) -> list[int]:
     """The items of samples with a closed answer key: how long an answer is tells which option it is, so no number below
     staff says it.
@@ -96,17 +103,18 @@ def _items_with_closed_keys(benchmark: Benchmark) -> list[int]:
 
 def sealing(benchmark: Benchmark) -> list[Any]:
     """Changes whenever something that boards below staff may count is closed, hidden or opened."""
-    return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_items(benchmark))]
+    items = outside_items(benchmark), untold_items(benchmark), sorted(sealed_items(benchmark))
+    return [closed_of(benchmark), *items]
 
 
 def left_out(scope: Scope, run: Run) -> list[int]:
     """Items on which this view leaves out the verdicts of a run: those with an answer from outside, where it held what
-    is closed, and sealed ones of which it covers few samples.
+    is closed, those of which nobody is told, and sealed ones of which it covers few samples.
     """
     if scope.staff or scope.edition:
         return []
     outside = outside_items(scope.benchmark) if run.held & closed_of(scope.benchmark) else []
-    return [*outside, *_sealed_of_few(scope.benchmark, run)]
+    return [*outside, *untold_items(scope.benchmark), *_sealed_of_few(scope.benchmark, run)]
 
 
 @guard.working()
@@ -348,6 +356,8 @@ def _has_uncounted(scope: Scope) -> bool:
             if given.filter(**{column: given_by.filter(exposure.any_of(keys, "held"))}).exists():
                 return True
             holding = list(given_by.filter(exposure.any_of(closed, "held")).order_by().values_list("pk", flat=True))
+            if given.filter(~exposure.named_openly(), **{column: given_by}, item__held__gt=0).exists():
+                return True
             outside = Item.objects.filter(outside=True, sample__benchmark=benchmark)
             if holding and given.filter(**{column: holding}, item__in=outside).exists():
                 return True
@@ -360,7 +370,7 @@ def uncounted_items(benchmark: Benchmark, held: int) -> QuerySet[Item]:
     """The items on which live views below staff count no verdict that held these inputs."""
     items = Item.objects.filter(sample__benchmark=benchmark)
     of_keys = Q(exposure.any_of(held & exposure.KEYED, "sample__closed"))
-    return items.filter(of_keys | Q(exposure.any_of(held, "sample__closed"), outside=True))
+    return items.filter(of_keys | Q(exposure.any_of(held, "sample__closed"), outside=True) | ~exposure.named_openly(""))
 
 
 def open_samples(scope: Scope) -> set[int]:

@@ -32,7 +32,8 @@ ASSIGNABLE = f"""EXISTS (
     WHERE item.id = ci.item_id AND sample.status = 'approved' AND NOT EXISTS (
         SELECT 1 FROM judging_judgment AS verdict JOIN judging_run AS run ON run.id = verdict.run_id
         WHERE verdict.id IN (ci.reviewed_id, ci.against_id) AND (
-            (run.held & sample.closed & {exposure.KEYED:d}) > 0 OR (item.outside AND (run.held & sample.closed) > 0)
+            ((run.held | item.held) & sample.closed & {exposure.KEYED:d}) > 0
+            OR (item.outside AND (run.held & sample.closed) > 0)
         )
     )
 )"""  # noqa: S608 (a number of ours)

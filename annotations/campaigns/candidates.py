@@ -13,6 +13,7 @@ from annotations import ballots
 from annotations.ballots import Ballot
 from annotations.campaigns import choosing
 from annotations.models import Campaign
+from bank import exposure
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample
 from judging import protocols
@@ -21,8 +22,8 @@ from judging.models import Judgment, Run
 
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
-    """Items of approved samples that this ballot fits, in a stable order."""
-    approved = Item.objects.filter(sample__status=Sample.Status.APPROVED)
+    """Items of approved samples that this ballot fits, in a stable order; none that a file of verdicts chose."""
+    approved = Item.objects.filter(exposure.named_openly(""), sample__status=Sample.Status.APPROVED)
     items = ballot.fitting(approved.filter(sample__benchmark=benchmark, kind=ballot.kind))
     if ballot.shows == ballots.COMPONENTS:
         samples = bank.criteria.shown_weights(
@@ -55,6 +56,12 @@ def why_no_items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool) 
         return (
             f"{benchmark} has no {ballot.kind} items yet. Make them first, on its page Items in the bank or with "
             f"{command}"
+        )
+    of_files = Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind, held__gt=0)
+    if ballot.kind and of_files.exclude(exposure.named_openly("")).exists():
+        return (
+            f"The {ballot.kind} items of {benchmark} came with verdicts of files, and which there are may tell what is "
+            "hidden. Make items by a plan, or say that those who gave the verdicts saw nothing hidden"
         )
     if not shows_criteria and lacks_criteria_alone(benchmark=benchmark, ballot=ballot):
         why = (

@@ -26,7 +26,8 @@ def say_saw_nothing(*, campaign: Campaign, by: User | None = None, command: str 
     Raises BadInput of labels that were given here.
     """
     left = shown_by(campaign.protocol)
-    provenance.open_verdicts(campaign, leaves=left, by=by, command=command, campaign=campaign.name)
+    items = campaign.campaign_items.values_list("item", flat=True)
+    provenance.open_verdicts(campaign, items=items, leaves=left, by=by, command=command, campaign=campaign.name)
 
 
 def ballot_seen_by(viewer: Viewer, campaign: Campaign) -> dict[str, Any]:

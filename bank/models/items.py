@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Prefetch, Q
 
 from accounts.rules import Viewer, allowed, where
+from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
 from bank.models.recipes import Recipe
@@ -21,7 +22,7 @@ def content_hash(*, kind: str, sample_id: int, response_ids: Iterable[int]) -> s
 class ItemQuerySet(models.QuerySet["Item"]):
     def visible_to(self, viewer: Viewer) -> "ItemQuerySet":
         """Items of samples that the viewer may see: below staff, none with an answer of somebody else's submission that
-        waits for its release, since items name models.
+        waits for its release, since items name models, and none that a file has chosen by what is closed.
         """
         items = self.filter(sample__in=Sample.objects.visible_to(viewer))
         if allowed(viewer, "manage-submissions"):
@@ -30,7 +31,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         waiting = submitted.filter(response__submission__released_at=None)
         if viewer.is_authenticated:
             waiting = waiting.exclude(response__submission__by=viewer.pk)
-        return items.filter(~(Exists(waiting) & Q(outside=True)) | where(viewer, "read-hidden", "sample__benchmark__"))
+        seen = ~(Exists(waiting) & Q(outside=True)) & exposure.named_openly("")
+        return items.filter(seen | where(viewer, "read-hidden", "sample__benchmark__"))
 
 
 class Item(models.Model):
@@ -56,6 +58,8 @@ class Item(models.Model):
     blind = models.BooleanField(
         default=False, db_default=False
     )  # in a blind campaign, see annotations.campaigns.blinding
+    # What those may have held whose verdicts it came with, as ``Run.held``; nothing once staff has named it by a plan.
+    held = models.IntegerField(default=0, db_default=0)
 
     objects = OrdinaryManager.from_queryset(ItemQuerySet)()
     all_objects = FinishedManager.from_queryset(ItemQuerySet)()

@@ -65,8 +65,11 @@ def items_by_hash(content_hashes: Iterable[str]) -> dict[str, StoredItem]:
 
 @transaction.atomic
 def ensure_items(specs: Sequence[ItemSpec]) -> tuple[dict[str, StoredItem], int]:
-    """All of these items, created if missing with the spec's order as canonical order; and how many were created."""
+    """All of these items, created if missing with the spec's order as canonical order; and how many were created. Those
+    that a file of verdicts has made are there for everybody now.
+    """
     items = find_items(specs)
+    name_openly(item.pk for item in items.values())
     while True:
         fresh: dict[str, ItemSpec] = {}
         for spec in specs:
@@ -82,6 +85,12 @@ def ensure_items(specs: Sequence[ItemSpec]) -> tuple[dict[str, StoredItem], int]
                     raise ImportInProgress("An import is creating some of these items right now.") from None
                 raise
             items |= made_meanwhile
+
+
+def name_openly(items: Iterable[int]) -> None:
+    """Note of these items (ids) that it was not verdicts that chose them, see ``Item.held``."""
+    for pks in chunks(items):
+        Item.objects.filter(pk__in=pks, held__gt=0).update(held=0)
 
 
 def _insert(fresh: dict[str, ItemSpec]) -> dict[str, StoredItem]:

@@ -21,7 +21,8 @@ def say_saw_nothing(*, run: Run, by: User | None = None, command: str = "") -> N
         raise BadInput("The file says that this judge was shown criteria.")
     if JURY in run.settings:
         raise BadInput("What a jury saw is what its members saw: say it of these.")
-    provenance.open_verdicts(run, by=by, command=command, run=run.pk)
+    items = Judgment.objects.filter(run=run).order_by().values_list("item", flat=True)
+    provenance.open_verdicts(run, items=items, by=by, command=command, run=run.pk)
     note_held_by_juries([run.pk])
 
 

@@ -108,7 +108,7 @@ def _levels(address: Address) -> list[LevelRow]:
     if len(order) < 2:
         return []
     in_use = benchmark.samples.in_use().filter(capability__isnull=False)
-    items = Item.objects.filter(sample__in=in_use)
+    items = Item.objects.visible_to(address.viewer).filter(sample__in=in_use)
     with_label = items.filter(Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False)))
     samples, made = _by_top(in_use, "capability", tops), _by_top(items, "sample__capability", tops)
     counted = not votes.is_large(benchmark)  # labels item by item take seconds there
@@ -157,7 +157,11 @@ def _samples(address: Address) -> list[SampleCard]:
     pictured = samples.filter(Exists(SampleImage.objects.filter(sample=OuterRef("pk"))))
     shown = list(pictured.prefetch_related("images").order_by("position", "pk")[:SAMPLES]) or list(samples[:SAMPLES])
     open_samples = Sample.objects.verdicts_visible_to(visitor).filter(pk__in=[sample.pk for sample in shown])
-    pairs = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
+    pairs = (
+        Item.objects.visible_to(visitor)
+        .filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR)
+        .order_by("-pk")
+    )
     items = dict(pairs.values_list("sample", "pk"))
     cards = []
     for sample in shown:

@@ -176,7 +176,9 @@ def _samples(text: str, viewer: Viewer) -> list[Hit]:
     }
     if len(urls) < len(hits):
         open_samples = Sample.objects.verdicts_visible_to(viewer).filter(pk__in=[sample.pk for sample in hits])
-        items = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by()
+        items = (
+            Item.objects.visible_to(viewer).filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by()
+        )
         names = {sample.pk: str(sample.benchmark) for sample in hits}
         for sample_id, newest in items.values_list("sample").annotate(newest=Max("pk")):
             urls.setdefault(sample_id, reverse("leaderboard:item", args=[names[sample_id], newest]))

@@ -3,19 +3,25 @@
 A format that brings either is not done without its world in ``tests/access/knowing_files.py``.
 """
 
+from itertools import combinations
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 
-from annotations.models import Label
+from annotations.campaigns.actions import make_campaign
+from annotations.labels.provenance import say_saw_nothing
+from annotations.models import Campaign, Label
 from bank import exposure
+from bank.errors import BadInput
 from bank.forms.uploads import ChoicesForm
 from bank.intake import formats
 from bank.intake.formats import mapping
 from bank.intake.uploads import worker
-from bank.models import Benchmark, Sample, Upload
+from bank.models import Benchmark, Item, Sample, Upload
+from bank.samples.items import make_items, plan_items
 from judging.models import Judgment, Run
 from tests.access.knowing_files import (
     BATCHES,
@@ -234,3 +240,45 @@ def test_the_number_of_categories_in_a_file_tells_no_key(told, tmp_path):
         return benchmark
 
     told(build, kind=SINGLES, rows=2 * SAMPLES, part=PEOPLE)
+
+
+def winners_alone(folder, questions):
+    """Pairs with the right answer: nobody kept the others, which are ties."""
+    rows = [
+        about(q, PAIRS, one, other) | {"protocol": "pair", "annotator": "Ada", "choice": q.better(one, other)}
+        for q in questions
+        for one, other in combinations("ABCD", 2)
+        if q.right in (one, other)
+    ]
+    return lines(folder / "labels.jsonl", rows)
+
+
+def test_which_items_a_file_names_tells_no_key(told, tmp_path):
+    def build(bit):
+        benchmark = questions("keyed", keys(bit))
+        call_command("import_labels", "generic", str(winners_alone(tmp_path, asked(bit))), benchmark="keyed")
+        return benchmark
+
+    told(build, kind=PAIRS, rows=3 * SAMPLES, part=PEOPLE)
+
+
+def test_items_of_a_file_are_there_for_all_once_a_plan_names_them_or_nothing_hidden_was_seen(client_of, tmp_path):
+    benchmark = questions("keyed", keys(False))
+    call_command("import_labels", "generic", str(winners_alone(tmp_path, asked(False))), benchmark="keyed")
+    client, curator = client_of("researcher"), client_of("curator")
+
+    def counted(client):
+        return len(client.get("/api/v1/items/?benchmark=keyed&page_size=100").json()["results"])
+
+    made = Item.objects.filter(sample__benchmark=benchmark).count()
+    assert (counted(client), counted(curator)) == (0, made)
+    with pytest.raises(BadInput, match="came with verdicts of files"):
+        make_campaign(name="Round", benchmark=benchmark, protocol="pair")
+    with transaction.atomic():
+        say_saw_nothing(campaign=Campaign.objects.get(imported=True))
+        assert counted(client) == made
+        transaction.set_rollback(True)
+    assert counted(client) == 0
+    make_items(plan_items(kind="pair", benchmark=benchmark))
+    assert counted(client) == Item.objects.filter(sample__benchmark=benchmark).count() > made
+    assert make_campaign(name="Round", benchmark=benchmark, protocol="pair").campaign_items.exists()

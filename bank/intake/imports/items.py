@@ -172,6 +172,7 @@ class VerdictItems:
         from_outside = outside_among(pk for of_item in responses for pk in of_item) if self.may_be_outside else set()
         outside = [not from_outside.isdisjoint(of_item) for of_item in responses]
         columns = {"id": ids, "kind": new.kinds, "sample_id": samples, "content_hash": hashes, "outside": outside}
+        columns["held"] = [context.held] * len(ids)
         writer.put(Item, columns)
         places = [
             (pk, position, response)

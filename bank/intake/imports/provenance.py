@@ -15,7 +15,7 @@ from bank.errors import BadInput
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.models import Benchmark, Sample
-from bank.samples.items import ItemSpec, outside_among
+from bank.samples.items import ItemSpec, name_openly, outside_among
 from stats.figures import listed, number_of
 
 VERDICTS = ("judgments", "labels")  # the parts that are given by somebody
@@ -83,8 +83,17 @@ def closed_among(verdicts: "QuerySet[Any]", *, held: str) -> int:
     return verdicts.exclude(exposure.counted(held=held)).count()
 
 
-def open_verdicts(giver: Any, *, leaves: int = exposure.NOTHING, by: User | None, command: str, **about: Any) -> None:
-    """Store of a campaign or run from files that nothing hidden was seen but what it ``leaves``, and log it.
+def open_verdicts(
+    giver: Any,
+    *,
+    items: Iterable[int],
+    leaves: int = exposure.NOTHING,
+    by: User | None,
+    command: str,
+    **about: Any,
+) -> None:
+    """Store of a campaign or run from files that nothing hidden was seen but what it ``leaves``, and that this did not
+    choose its ``items`` (ids); and log it.
 
     Raises BadInput where it is known already what was seen. Call it in a transaction.
     """
@@ -92,6 +101,7 @@ def open_verdicts(giver: Any, *, leaves: int = exposure.NOTHING, by: User | None
     if not unknown.update(held=leaves):
         raise BadInput("What was seen here is known: only of labels and judgments from files it can be said.")
     giver.held = leaves
+    name_openly(items)
     audit.record(SAID, by=by, command=command, about=str(giver.benchmark), **about)
 
 
