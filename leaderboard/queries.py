@@ -28,7 +28,7 @@ from leaderboard.rows import JSON
 from leaderboard.scope import HUMANS, Scope, answers_shown
 from leaderboard.votes import arrays, scores
 from stats.figures import number_of, two
-from stats.verdicts import majority
+from stats.verdicts import majority, without_majority
 
 MOST_COMPARED = 12
 COUNTS = ("samples", "models", "judges", "baselines", "labels", "annotators", "judgments")  # of a benchmark
@@ -243,6 +243,7 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
 
 SHOWN = 4  # judges beside people
 UNREADABLE = "unreadable"
+SPLIT = "split"  # people have no majority
 TURNED = {"first": "second", "second": "first"}
 SIDES = ("first", "even", "second")
 
@@ -262,7 +263,7 @@ def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, l
     given = as_named(labels.set_index("item")["choice"]).replace({"tie": "even", "undecided": "even"})
     for side in SIDES:
         rows[side] = (given == side).groupby(level=0).sum().reindex(rows.index, fill_value=0)
-    rows["people"] = as_named(majority(labels=labels, rule=scope.rule)["choice"]) if len(labels) else None
+    rows["people"] = _most(as_named(majority(labels=labels, rule=scope.rule)["choice"]), rows) if len(labels) else None
     groups = [runs for runs in votes.judge_groups(scope) if not runs[-1].judge.is_baseline]
     found: list[tuple[Run, pd.Series[str], pd.Series[bool]]] = []
     for runs in groups:
@@ -284,6 +285,13 @@ def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, l
     return rows.assign(differ=differ, mattered=mattered), [run for run, *_ in found[:SHOWN]]
 
 
+def _most(verdicts: "pd.Series[str]", given: pd.DataFrame) -> "pd.Series[str]":
+    """What most people gave: a side or a tie, or that they have no majority, which boards count as a tie."""
+    given = given.reindex(verdicts.index)
+    split = without_majority(verdict=verdicts, **{side: given[side] for side in SIDES})
+    return verdicts.replace("undecided", "tie").mask(split, SPLIT)
+
+
 @dataclass(frozen=True, slots=True)
 class VoteList:
     """Items of one model: those shown, and how many are held back."""
@@ -302,7 +310,7 @@ class VoteList:
 
 ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
     "differ": lambda table: table["differ"] > 0,
-    "split": lambda table: table["people"] == "undecided",
+    "split": lambda table: table["people"] == SPLIT,
     "order": lambda table: table["mattered"],
 }
 

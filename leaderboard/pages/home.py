@@ -513,7 +513,9 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
 
 
 def _most(people: one_item.PeopleVotes) -> str:
-    """``First, 4 of 5``: people's verdict and how many gave it."""
+    """``First, 4 of 5``: people's verdict and how many gave it; ``No majority`` where it is nobody's."""
+    if people.split:
+        return votes_page.NO_MAJORITY
     word = "tie" if people.verdict == "undecided" else str(people.verdict)
     n = sum(n for choice, n in people.counts.items() if choice == word or (word == "tie" and choice == "undecided"))
     return f"{word.capitalize()}, {n} of {people.total}"

@@ -168,8 +168,10 @@ def _tried(
     return TriedItem(
         item=item,
         models=" and ".join(response.model.name for response in item.ordered_responses()) if pair else "",
-        people=WORDS.get(people.verdict or "", people.verdict or ("split" if people.total else NONE)),
-        votes=f"{agreeing} of {people.total}" if pair and people.verdict else "",
+        people=votes_page.NO_MAJORITY
+        if people.split
+        else WORDS.get(people.verdict or "", people.verdict or ("split" if people.total else NONE)),
+        votes=f"{agreeing} of {people.total}" if pair and people.verdict and not people.split else "",
         judge=_said(straight),
         turned=_said(turned),
         state=state,
@@ -197,7 +199,7 @@ def _state(run: Run, calls: Sequence[Call], matches: str, people: one_item.Peopl
         return "unread", unread.judgment.reason or unread.judgment.get_status_display().lower()
     if len({call.verdict for call in calls}) > 1 and calls[0].judgment.item.kind == Item.Kind.PAIR:
         return "order", f"{AS_TIE}: {matches}" if matches else AS_TIE
-    if people.verdict and not people.compared:
+    if people.verdict and not (people.compared or people.split):
         return "alone", "held out"
     return (matches, "") if matches else ("alone", "people are split" if people.verdict else "nobody has labelled it")
 

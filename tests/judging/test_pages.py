@@ -13,6 +13,7 @@ from bank import exposure
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
 from judging import protocols
+from judging.forms import RunForm
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, WorkerBeat
 from judging.runs.actions import start_run
 from judging.runs.tryouts import draw
@@ -361,7 +362,15 @@ def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, ben
     judge.abilities = {"vision": False}
     judge.save()
     path = reverse("judging:run-estimate")
-    assert "cannot see pictures" in text_of(client.post(path, choices(judge, benchmark)))
+    answer = client.post(path, choices(judge, benchmark), headers={"HX-Request": "true"})
+    refused = text_of(answer)
+    fold = next(title for title, names in RunForm.FOLDS.items() if "context" in names)
+    assert f"cannot see pictures, as its test showed: under {fold}, choose" in refused
+    assert f"as “{RunForm.base_fields['context'].label}”" in refused
+    assert "btn primary" not in answer.content.decode()  # what is to be done is not to start
+    assert "btn primary" in client.post(
+        path, choices(judge, benchmark, context="none"), headers={"HX-Request": "true"}
+    ).content.decode()
     assert "Calls6" in text_of(client.post(path, choices(judge, benchmark, context="none")))
     assert "has no prices" in text_of(client.post(path, choices(judge, benchmark, context="none", budget="5")))
 
