@@ -92,7 +92,6 @@ class JudgesPage:
     levels: list[str]
     counted: str
     has_floor: bool
-    has_biases: bool
     far_below: str  # how far from people the palest colour begins
 
 
@@ -172,7 +171,6 @@ def build_judges_page(
             if metric is SIDED
             else f"{number_of(most, 'item')} at most"
         ),
-        has_biases=any(biases.get(run) for run in shown.order),
         has_floor="baseline" in shown.outside.values(),
         far_below="15 points" if metric.is_share else "0.15",
     )

@@ -112,14 +112,12 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class ModelsPage:
-    """The table and what stands below it. ``shown``: the numbers that it has columns for."""
+    """The table and what stands below it."""
 
     table: Table
     chooser: Chooser | None
     ranked: int
     provisional: int
-    levels: bool
-    shown: set[str]
     told: bool  # whether models are told apart by tests
     rating: str  # what the filled dot is
     other_rating: str  # and the open one, if there is one
@@ -196,8 +194,6 @@ def build_models_page(address: Address, board: PairsBoard, *, anchor: str, besid
     caption = f"Models by rank{f', compared with {anchor}' if anchor else ''}"
     return ModelsPage(
         *ranked_table(address, sorting, columns, rows, caption=caption, anchor=anchor, worse=board.worse),
-        levels=bool(levels),
-        shown=shown,
         told=bool(board.worse),
         rating=ratings.words[0],
         other_rating=ratings.words[1],

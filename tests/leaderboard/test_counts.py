@@ -41,3 +41,26 @@ def test_the_item_of_the_start_page_calls_no_verdict_of_some_peoples_the_majorit
     home = flat(client.get("/"))
     assert "No majority" in home
     assert "Tie, 1 of 5" not in home
+
+
+WORDS_OF = {  # columns, and the words that explain them
+    "judges": {"place": "Rank", "n": "n", "coverage": "Coverage", "bias": "Bias", "levels": ""},
+    "models": {"win_rate": "Win %", "bt": "Rating", "levels": ""},
+}
+COLOURED = "A coloured column is"
+
+
+@pytest.mark.parametrize("board", list(WORDS_OF))
+def test_how_to_read_a_board_speaks_of_the_columns_that_are_there(board, voted, client):
+    """Also where people chose the columns: no word is of one that is not there."""
+    address = f"/leaderboards/grove/{board}/"
+    seen = set()
+    for chosen in ("", *WORDS_OF[board], "n,coverage", "levels,n"):
+        page = client.get(address, {"show": chosen} if chosen else {})
+        there = page.context["page"].table.names if page.context else set()
+        howto = flat(page).partition("How to read it")[2].partition("</section>")[0]
+        for column, word in WORDS_OF[board].items():
+            told = f"<b>{word}</b>" in howto if word else COLOURED in howto
+            assert told == (column in there), (chosen, column)
+            seen |= {(column, told)}
+    assert seen >= {(column, told) for column in WORDS_OF[board] for told in (True, False) if column != "bias"}
