@@ -368,9 +368,10 @@ def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, ben
     assert f"cannot see pictures, as its test showed: under {fold}, choose" in refused
     assert f"as “{RunForm.base_fields['context'].label}”" in refused
     assert "btn primary" not in answer.content.decode()  # what is to be done is not to start
-    assert "btn primary" in client.post(
-        path, choices(judge, benchmark, context="none"), headers={"HX-Request": "true"}
-    ).content.decode()
+    assert (
+        "btn primary"
+        in client.post(path, choices(judge, benchmark, context="none"), headers={"HX-Request": "true"}).content.decode()
+    )
     assert "Calls6" in text_of(client.post(path, choices(judge, benchmark, context="none")))
     assert "has no prices" in text_of(client.post(path, choices(judge, benchmark, context="none", budget="5")))
 
@@ -452,6 +453,28 @@ def test_where_too_little_can_be_read_the_causes_come_first_and_the_run_does_not
         words = text_of(client.get(again.headers["Location"]))
         assert "What to change" not in words
         assert "2 trials" in words
+
+
+def test_a_trial_says_which_of_three_things_keeps_a_verdict_from_being_read(client_of, benchmark, judge_at, work_on):
+    said = {
+        "It is brighter.\nVERDICT: B": "in other words than the prompt asks for. 6 of 6 replies have their own, such as "
+        "“VERDICT: B”. What can be read: Answer1 or Answer2",
+        "I would say that Answer2 is the better one of them.": "not on a line of its own. 6 of 6 replies say more on",
+        "Answer1\nIt is brighter.": "not on the last line. 6 of 6 replies hold one further up",
+    }
+    for reply, cause in said.items():
+        with Server(lambda call, reply=reply: answer(reply)) as server:
+            chosen = choices(judge_at(server.url), benchmark, reasoning="none") | {"try": "1"}
+            tried = client_of("curator").post(reverse("judging:run-new"), chosen)
+            run = Run.objects.order_by("-pk")[0]
+            work_on(run)
+            page = client_of("curator").get(tried.headers["Location"])
+            causes = text_of(page)
+            assert f"The verdict is {cause}" in causes, causes
+            assert causes.count("The verdict is") == 1
+            # What gives the words is named first where these are the trouble; reasons first would not help.
+            assert ("Add the verdict line and try" in causes) == ("VERDICT" in reply)
+            Judge.objects.filter(pk=run.judge_id).update(name=f"judge of {run.pk}")
 
 
 def test_replies_that_were_cut_off_get_room_and_a_changed_prompt_is_a_version_of_its_own(
