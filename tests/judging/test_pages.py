@@ -457,8 +457,8 @@ def test_where_too_little_can_be_read_the_causes_come_first_and_the_run_does_not
 
 def test_a_trial_says_which_of_three_things_keeps_a_verdict_from_being_read(client_of, benchmark, judge_at, work_on):
     said = {
-        "It is brighter.\nVERDICT: B": "in other words than the prompt asks for. 6 of 6 replies have their own, such as "
-        "“VERDICT: B”. What can be read: Answer1 or Answer2",
+        "It is brighter.\nVERDICT: B": "in other words than the prompt asks for. 6 of 6 replies have their own, "
+        "such as “VERDICT: B”. What can be read: Answer1 or Answer2",
         "I would say that Answer2 is the better one of them.": "not on a line of its own. 6 of 6 replies say more on",
         "Answer1\nIt is brighter.": "not on the last line. 6 of 6 replies hold one further up",
     }

@@ -1,15 +1,17 @@
 """What pages count and call by one noun is one number, or each says what it counts."""
 
+import html
+
 import pytest
 
-from bank.models import Item
-from tests.leaderboard.conftest import folder, grove, manage
+from annotations.models import Label
+from bank.models import EvaluatedModel, Item
 from tests.leaderboard.test_poor_data import judgment, label
 from tests.markup import flat
 
-__all__ = ["folder", "grove", "manage"]
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
+ASKED = [(n, pair) for n in range(10) for pair in (("Alder", "Birch"), ("Cedar", "Dogwood"))]
 SPLIT = ("first", "first", "tie", "second", "second")
 
 
@@ -64,3 +66,39 @@ def test_how_to_read_a_board_speaks_of_the_columns_that_are_there(board, voted, 
             assert told == (column in there), (chosen, column)
             seen |= {(column, told)}
     assert seen >= {(column, told) for column in WORDS_OF[board] for told in (True, False) if column != "bias"}
+
+
+def test_counts_of_samples_and_models_say_which_of_them_no_board_counts(brought, client):
+    """36 samples and 4 models have answers; people gave verdicts on pairs of two models on 30 samples."""
+    brought("labels", [label(n, "first" if n % 3 else "second", who=who) for n in range(30) for who in ("Ada", "Ben")])
+    counted = "36 samples (30 with items), 4 models (2 with items)"
+    for address in ("/", "/leaderboards/", "/leaderboards/grove/", "/leaderboards/grove/models/", "/data/"):
+        assert counted in flat(client.get(address)), address
+    missing = "2 of 4 models: 2 without verdicts here"
+    for address in ("/", "/leaderboards/grove/", "/leaderboards/grove/models/"):
+        assert missing in flat(client.get(address)), address
+    rows = client.get("/api/v1/leaderboards/models/?benchmark=grove").json()
+    assert len(rows.get("rows", rows) if isinstance(rows, dict) else rows) == 2
+
+
+def test_where_every_sample_and_model_has_items_nothing_is_added(voted, client):
+    page = flat(client.get("/leaderboards/grove/models/"))
+    assert "36 samples, 4 models," in page
+    assert "4 of 4" not in page
+    assert "without verdicts here" not in page
+
+
+def test_the_anchor_is_said_to_be_none_of_the_models_that_it_is_compared_with(voted, client):
+    voted.anchor = EvaluatedModel.objects.get(name="Alder")
+    voted.save()
+    assert "3 of 4 models: Alder is what the others are compared with" in flat(client.get("/leaderboards/grove/"))
+
+
+def test_coverage_of_a_board_and_of_its_models_are_told_apart(brought, client, board):
+    """Of ten pairs of two models all have a verdict, of ten of two others half."""
+    brought("labels", [label(n, "first" if n % 3 else "second", pair=pair) for n, pair in ASKED])
+    Label.objects.filter(item__sample__key__lt="s05", item__places__response__model__name="Cedar").update(excluded=True)
+    rows = board("models")
+    assert sorted({row["coverage"] for row in rows}) == [0.5, 1.0]
+    page = flat(client.get("/leaderboards/grove/models/"))
+    assert "75.0 % of the items asked about; of each model's own, 50.0 to 100.0 %" in html.unescape(page)
