@@ -357,6 +357,14 @@ def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_o
     assert "protocol-changed" in answered.headers["HX-Trigger-After-Settle"]
 
 
+def test_of_a_judge_that_makes_no_calls_verdicts_are_counted(client_of, benchmark, baseline):
+    chosen = choices(baseline("longest"), benchmark)
+    words = text_of(client_of("curator").post(reverse("judging:run-estimate"), chosen))
+    assert "makes no calls" in words
+    assert "Verdicts6" in words
+    assert "Calls" not in words
+
+
 def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, benchmark, judge_at):
     judge, client = judge_at("http://127.0.0.1:9/v1"), client_of("curator")
     judge.abilities = {"vision": False}
