@@ -1,9 +1,12 @@
 """What pages count and call by one noun is one number, or each says what it counts."""
 
 import html
+import re
 
 import pytest
 
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.sampling import Plan
 from annotations.models import Label
 from bank.models import EvaluatedModel, Item
 from tests.leaderboard.test_poor_data import judgment, label
@@ -102,3 +105,35 @@ def test_coverage_of_a_board_and_of_its_models_are_told_apart(brought, client, b
     assert sorted({row["coverage"] for row in rows}) == [0.5, 1.0]
     page = flat(client.get("/leaderboards/grove/models/"))
     assert "75.0 % of the items asked about; of each model's own, 50.0 to 100.0 %" in html.unescape(page)
+
+
+def test_what_a_board_counts_while_people_label_is_told_and_adds_up(voted, people, client_of):
+    """A campaign over a few items takes these from visitors' board, one over all gives them back as a whole; both boards
+    say how many, so that what staff count is what visitors count and what they are told is left out.
+    """
+
+    def seen_by(role):
+        rows = client_of(role).get("/api/v1/leaderboards/models/?benchmark=grove").json()
+        page = flat(client_of(role).get("/leaderboards/grove/models/"))
+        return int(re.search(r"<dt>Data</dt><dd>([\d,]+) item", page)[1].replace(",", "")), page, rows
+
+    every, page, _ = seen_by("curator")
+    assert seen_by("anonymous")[0] == every
+    assert "labelling now" not in page
+    few = Item.objects.filter(sample__key__in=["s00", "s01", "s02"])
+    held = few.filter(labels__isnull=False).distinct().count()
+    make_campaign(name="A few", benchmark=voted, protocol="pair", plan=Plan(how="keys", keys=("s00", "s01", "s02")))
+    counted, page, _ = seen_by("anonymous")
+    assert counted == every - held
+    assert f"{held} labelled items that people are labelling now are left out" in page
+    make_campaign(name="All", benchmark=voted, protocol="pair")
+    again, page, _ = seen_by("anonymous")
+    left = (
+        int(found[1])
+        if (found := re.search(r"(\d+) more labelled items that people are labelling now are", page))
+        else 0
+    )
+    assert again + left == every
+    assert f"{again} items that people are labelling now count in the whole" in page
+    beyond = flat(client_of("curator").get("/leaderboards/grove/models/"))
+    assert "under way as a whole, or leave them out" in beyond
