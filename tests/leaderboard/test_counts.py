@@ -108,8 +108,8 @@ def test_coverage_of_a_board_and_of_its_models_are_told_apart(brought, client, b
 
 
 def test_what_a_board_counts_while_people_label_is_told_and_adds_up(voted, people, client_of):
-    """A campaign over a few items takes these from visitors' board, one over all gives them back as a whole; both boards
-    say how many, so that what staff count is what visitors count and what they are told is left out.
+    """A campaign over a few items takes these from visitors' board, one over all gives them back as a whole; boards say
+    how many, so that what staff count is what visitors count and what they are told is left out.
     """
 
     def seen_by(role):
