@@ -68,12 +68,20 @@ class BenchmarkCounts:
     @property
     def of_samples(self) -> str:
         """``19 samples (13 with items)``."""
-        return number_of(self.samples, "sample") + _with_items(self.asked_samples, self.samples)
+        return number_of(self.samples, "sample") + self.samples_note
 
     @property
     def of_models(self) -> str:
         """``70 models (59 with items)``."""
-        return number_of(self.models, "model") + _with_items(self.asked_models, self.models)
+        return number_of(self.models, "model") + self.models_note
+
+    @property
+    def samples_note(self) -> str:
+        return _with_items(self.asked_samples, self.samples)
+
+    @property
+    def models_note(self) -> str:
+        return _with_items(self.asked_models, self.models)
 
     @property
     def in_words(self) -> str:

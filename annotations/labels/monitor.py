@@ -29,6 +29,7 @@ from bank import exposure, guard
 from bank.models import with_answers
 from bank.models.catalogue import known_to
 from bank.models.verdict import Choice
+from stats.figures import whole
 from stats.paired import mcnemar
 from stats.results import Estimate
 
@@ -69,6 +70,12 @@ class Counts:
     people: int
     annotators: int
     newest: datetime | None
+
+    @property
+    def of_people(self) -> str:
+        """``3 of 4``: who have labelled, of all who are in it; ``4`` where all have."""
+        every = whole(self.annotators)
+        return every if self.people == self.annotators else f"{whole(self.people)} of {every}"
 
 
 @guard.working()

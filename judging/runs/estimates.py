@@ -50,6 +50,11 @@ class Estimate:
         return 0 if self.sent is None else max(0, self.judgments - self.told - self.stored)
 
     @property
+    def made(self) -> int:
+        """Calls, or verdicts where none are made."""
+        return self.judgments if self.sent is None else self.calls
+
+    @property
     def rough(self) -> bool:
         """Whether even the number of calls is a guess."""
         return bool(self.told or self.stored)
