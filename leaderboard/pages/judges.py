@@ -388,8 +388,9 @@ def _finding(shown: _Shown) -> SafeString:
         return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", judge, value, n, on, person)
     passed = [run for run in ranked if run in shown.tested and shown.tested[run].passes]
     stand = format_html(
-        "{} <b>may stand in</b> for one of {} people.",
+        "{} {} for one of {} people.",
         _of_judges(len(passed), len(ranked)),
+        format_html("<b>{}</b>", "may stand in") if passed else "may stand in",
         in_words(shown.board.annotators),
     )
     values = sorted(shown.value(run).value or 0.0 for run in passed or [best])
