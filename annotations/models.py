@@ -73,6 +73,7 @@ class Campaign(models.Model):
         SHUFFLED = "shuffled", "Shuffled, one item after the other"
         FIXED = "fixed", "In the benchmark's order"
         DISPUTED = "disputed", "Most disputed first"
+        PERSON = "by-person", "In an order of each person's own"
 
     name = NameField(max_length=200, unique=True)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="campaigns")
@@ -86,7 +87,7 @@ class Campaign(models.Model):
     blind = models.BooleanField(default=True)
     shows_criteria = models.BooleanField(default=False)
     held = models.PositiveSmallIntegerField(default=0, db_default=0)  # closed Inputs (bank.exposure) that it has shown
-    order = models.CharField(max_length=8, choices=Order.choices, default=Order.LEAST)
+    order = models.CharField(max_length=12, choices=Order.choices, default=Order.LEAST)
     daily_cap = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator in a day of UTC
     share = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator, who then has finished
     consent = models.TextField(blank=True, default="", db_default="")  # Markdown, to be agreed to before the first item

@@ -301,7 +301,8 @@ class RunForm(RequestForm):
             ("objects", "Objects found in the pictures"),
             ("caption+objects", "Descriptions and objects"),
         ],
-        help_text="What the judge sees besides the texts.",
+        label="What the judge sees",
+        help_text="Besides the texts.",
     )
     criteria = forms.TypedChoiceField(
         choices=[PROTOCOL_DEFAULT, ("yes", "Shown to the judge"), ("no", "Kept from the judge")],

@@ -27,11 +27,21 @@ from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
 from leaderboard.scope import HUMANS, Scope, answers_shown
 from leaderboard.votes import arrays, scores
-from stats.figures import number_of, two
-from stats.verdicts import majority
+from stats.figures import number_of, two, whole
+from stats.verdicts import majority, without_majority
 
 MOST_COMPARED = 12
-COUNTS = ("samples", "models", "judges", "baselines", "labels", "annotators", "judgments")  # of a benchmark
+COUNTS = (  # of a benchmark
+    "samples",
+    "asked_samples",
+    "models",
+    "asked_models",
+    "judges",
+    "baselines",
+    "labels",
+    "annotators",
+    "judgments",
+)
 
 
 # ---- benchmarks ----
@@ -39,12 +49,16 @@ COUNTS = ("samples", "models", "judges", "baselines", "labels", "annotators", "j
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCounts:
-    """A benchmark with its counts, as the index shows it."""
+    """A benchmark with its counts, as the index shows it. Verdicts are on items, and not all samples and models are in
+    one: ``asked_samples`` and ``asked_models`` are.
+    """
 
     benchmark: Benchmark
     name: str  # as in URLs
     samples: int = 0
+    asked_samples: int = 0
     models: int = 0
+    asked_models: int = 0
     judges: int = 0
     baselines: int = 0
     labels: int = 0
@@ -52,18 +66,44 @@ class BenchmarkCounts:
     judgments: int = 0
 
     @property
+    def of_samples(self) -> str:
+        """``19 samples (13 with items)``."""
+        return number_of(self.samples, "sample") + self.samples_note
+
+    @property
+    def of_models(self) -> str:
+        """``70 models (59 with items)``."""
+        return number_of(self.models, "model") + self.models_note
+
+    @property
+    def samples_note(self) -> str:
+        return _with_items(self.asked_samples, self.samples)
+
+    @property
+    def models_note(self) -> str:
+        return _with_items(self.asked_models, self.models)
+
+    @property
     def in_words(self) -> str:
         """``36 samples, 4 models, 471 labels by 3 people``, without what there is none of."""
-        counted = ((self.models, "model"), (self.judges, "judge"), (self.judgments, "judgment"), (self.labels, "label"))
-        parts = [number_of(self.samples, "sample"), *(number_of(n, noun) for n, noun in counted if n)]
+        counted = ((self.judges, "judge"), (self.judgments, "judgment"), (self.labels, "label"))
+        models = [self.of_models] if self.models else []
+        parts = [self.of_samples, *models, *(number_of(n, noun) for n, noun in counted if n)]
         people = f" by {number_of(self.annotators, 'person', 'people')}" if self.labels else ""
         return ", ".join(parts) + people
 
     @property
     def in_short(self) -> str:
         """``36 samples, 4 models, 471 labels``."""
-        some = [number_of(n, noun) for n, noun in ((self.models, "model"), (self.judges, "judge")) if n]
-        return ", ".join([number_of(self.samples, "sample"), *some, number_of(self.labels, "label")])
+        some = [
+            words for n, words in ((self.models, self.of_models), (self.judges, number_of(self.judges, "judge"))) if n
+        ]
+        return ", ".join([self.of_samples, *some, number_of(self.labels, "label")])
+
+
+def _with_items(n: int, every: int) -> str:
+    """Said where some have items and others do not: no board counts the others."""
+    return f" ({whole(n)} with items)" if 0 < n < every else ""
 
 
 def newest_visible(viewer: Viewer) -> list[Benchmark]:
@@ -129,10 +169,12 @@ def benchmark_counts(
     with_verdict = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=ok))
     runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=untold)
 
-    def models() -> dict[int, int]:
+    in_items = answers.filter(Exists(ItemResponse.objects.filter(response=OuterRef("pk"))))
+
+    def models(of: QuerySet[Response]) -> dict[int, int]:
         if len(ids) == 1:  # one answer of each model is enough
-            return {ids[0]: models_with(answers).count()}
-        return _by(answers, "sample__benchmark", Count("model", distinct=True))
+            return {ids[0]: models_with(of).count()}
+        return _by(of, "sample__benchmark", Count("model", distinct=True))
 
     def judgments() -> dict[int, int]:
         # Failed ones are few, and at both ends of an index.
@@ -144,7 +186,11 @@ def benchmark_counts(
 
     counts: dict[str, Callable[[], dict[int, int]]] = {
         "samples": lambda: _by(samples, "benchmark", Count("pk")),
-        "models": models,
+        "asked_samples": lambda: _by(
+            samples.filter(Exists(Item.objects.filter(sample=OuterRef("pk")))), "benchmark", Count("pk")
+        ),
+        "models": lambda: models(answers),
+        "asked_models": lambda: models(in_items),
         "labels": lambda: _by(labels, "campaign__benchmark", Count("pk")),
         "annotators": lambda: _by(labels, "campaign__benchmark", Count("annotator", distinct=True)),
         "judges": lambda: _by(runs.filter(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
@@ -243,6 +289,7 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
 
 SHOWN = 4  # judges beside people
 UNREADABLE = "unreadable"
+SPLIT = "split"  # people have no majority
 TURNED = {"first": "second", "second": "first"}
 SIDES = ("first", "even", "second")
 
@@ -262,7 +309,7 @@ def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, l
     given = as_named(labels.set_index("item")["choice"]).replace({"tie": "even", "undecided": "even"})
     for side in SIDES:
         rows[side] = (given == side).groupby(level=0).sum().reindex(rows.index, fill_value=0)
-    rows["people"] = as_named(majority(labels=labels, rule=scope.rule)["choice"]) if len(labels) else None
+    rows["people"] = _most(as_named(majority(labels=labels, rule=scope.rule)["choice"]), rows) if len(labels) else None
     groups = [runs for runs in votes.judge_groups(scope) if not runs[-1].judge.is_baseline]
     found: list[tuple[Run, pd.Series[str], pd.Series[bool]]] = []
     for runs in groups:
@@ -284,6 +331,13 @@ def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, l
     return rows.assign(differ=differ, mattered=mattered), [run for run, *_ in found[:SHOWN]]
 
 
+def _most(verdicts: "pd.Series[str]", given: pd.DataFrame) -> "pd.Series[str]":
+    """What most people gave: a side or a tie, or that they have no majority, which boards count as a tie."""
+    given = given.reindex(verdicts.index)
+    split = without_majority(verdict=verdicts, **{side: given[side] for side in SIDES})
+    return verdicts.replace("undecided", "tie").mask(split, SPLIT)
+
+
 @dataclass(frozen=True, slots=True)
 class VoteList:
     """Items of one model: those shown, and how many are held back."""
@@ -302,7 +356,7 @@ class VoteList:
 
 ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
     "differ": lambda table: table["differ"] > 0,
-    "split": lambda table: table["people"] == "undecided",
+    "split": lambda table: table["people"] == SPLIT,
     "order": lambda table: table["mattered"],
 }
 

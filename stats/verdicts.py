@@ -171,4 +171,15 @@ def _plurality(counts: IntArray) -> IntArray:
     return np.where(draw, TIE, counts.argmax(axis=1))
 
 
+def without_majority(
+    *, verdict: npt.ArrayLike | pd.Series[Any], first: npt.ArrayLike, even: npt.ArrayLike, second: npt.ArrayLike
+) -> BoolArray:
+    """Where a rule of `majority` says tie or undecided for want of a majority: no more votes are ties and undecided,
+    `even`, than are for one of the sides.
+    """
+    most: IntArray = np.maximum(np.asarray(first), np.asarray(second))
+    neither = np.isin(encode(verdict), (TIE, UNDECIDED))
+    return np.asarray(neither & (np.asarray(even) <= most))
+
+
 RULES: dict[str, Callable[[IntArray], IntArray]] = {"mllm-bench": _mllm_bench, "plurality": _plurality}

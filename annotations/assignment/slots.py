@@ -5,12 +5,14 @@ database needs to run it. All but ``expired_leases`` must run inside a transacti
 the lock (IMMEDIATE); on PostgreSQL the row selected ``FOR UPDATE`` stays locked until the transaction ends.
 """
 
+import random
 from datetime import datetime
 from itertools import count, product
 from typing import Any, NamedTuple
 
 from django.db import connection
 
+from accounts.installation_key import keyed
 from annotations.models import Annotator, Campaign, CampaignItem
 from bank import exposure
 
@@ -20,7 +22,11 @@ ORDERS = {
     Campaign.Order.SHUFFLED: "position",  # positions are dealt from the campaign's seed
     Campaign.Order.FIXED: "position",
     Campaign.Order.DISPUTED: "priority DESC, taken, position",
+    # A shuffle that needs no list: two lines through a prime field, multiplied, drawn for the person (see `_lines`).
+    Campaign.Order.PERSON: "(CAST(position AS bigint) * %(a)s + %(b)s) %% {prime} "
+    "* ((CAST(position AS bigint) * %(c)s + %(d)s) %% {prime}) %% {prime}, position",
 }
+PRIME = 2**31 - 1  # products of two numbers below it fit into 64 bits
 
 EXPIRED = """
 SELECT id, campaign_item_id FROM annotations_assignment WHERE state = 'leased' AND lease_until < %s LIMIT 500
@@ -102,13 +108,20 @@ def take_next_item(campaign: Campaign, annotator: Annotator) -> CampaignItem | N
     if connection.features.has_select_for_update:
         # First skip items that others are taking right now; if nothing is left, wait for those too.
         locks = ["FOR UPDATE SKIP LOCKED", "FOR UPDATE"]
-    order = ORDERS[Campaign.Order(campaign.order)]
+    order = ORDERS[Campaign.Order(campaign.order)].format(prime=PRIME)
+    lines = _lines(campaign, annotator) if campaign.order == Campaign.Order.PERSON else {}
     for decoy, lock in product((False, True), locks):
         statement = TAKE_NEXT.format(assignable=ASSIGNABLE, order=order, lock=lock)
-        parameters = {"campaign": campaign.pk, "annotator": annotator.pk, "decoy": decoy}
+        parameters = {"campaign": campaign.pk, "annotator": annotator.pk, "decoy": decoy} | lines
         for campaign_item in CampaignItem.objects.raw(statement, parameters):
             return campaign_item
     return None
+
+
+def _lines(campaign: Campaign, annotator: Annotator) -> dict[str, int]:
+    """What makes this person's order of the items, the same in every session. Drawn with the installation's key."""
+    rng = random.Random(keyed("order of items", f"{campaign.seed}:{campaign.pk}:{annotator.pk}"))
+    return {name: rng.randrange(1, PRIME) for name in "abcd"}
 
 
 def free_slot(campaign_item_id: int) -> int:

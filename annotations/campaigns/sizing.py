@@ -77,6 +77,7 @@ class Size:
     protocol: str
     items: int = 0
     samples: int = 0
+    of_samples: int = 0  # the benchmark's
     overlap: int = 1
     usual: float = 0
     timed: int = 0  # labels that the usual time comes from
@@ -138,6 +139,7 @@ def size_of(
         protocol,
         items=len(candidates),
         samples=selection.samples,
+        of_samples=benchmark.samples.in_use().count(),
         overlap=overlap,
         usual=usual,
         timed=timed,

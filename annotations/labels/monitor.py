@@ -2,15 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from math import ceil
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from accounts.rules import Viewer, allowed
@@ -30,6 +29,7 @@ from bank import exposure, guard
 from bank.models import with_answers
 from bank.models.catalogue import known_to
 from bank.models.verdict import Choice
+from stats.figures import whole
 from stats.paired import mcnemar
 from stats.results import Estimate
 
@@ -55,27 +55,71 @@ def visible_campaigns(viewer: Viewer) -> QuerySet[Campaign]:
     return campaigns if allowed(viewer, "read-private") else campaigns.filter(known_to(viewer, "benchmark__"))
 
 
-@guard.working()
-def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
-    """Each campaign with item_count, label_count, week_count (of the last seven days), member_count and slot_count
-    (the number of labels wanted).
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How far a campaign is, the same on every page and whoever looks: its ``items`` to label, the ``slots`` of them,
+    which are the labels wanted, and how many of these are ``filled``. ``labels`` are all that count, with those of gold
+    and beyond the overlap; ``week``: in the last seven days. Of its ``annotators``, ``people`` have given some.
     """
-    recent = Label.objects.filter(created_at__gte=timezone.now() - timedelta(days=PACE_DAYS))
-    newest = Label.objects.filter(campaign=OuterRef("pk")).order_by("-created_at").values("created_at")
-    counted = campaigns.annotate(
-        item_count=_count_in_campaign(CampaignItem.objects.all()),
-        label_count=_count_in_campaign(Label.objects.all()),
-        week_count=_count_in_campaign(recent),
-        member_count=_count_in_campaign(Membership.objects.filter(withdrawn_at__isnull=True)),
-        last_label=Subquery(newest[:1]),
+
+    items: int
+    slots: int
+    filled: int
+    labels: int
+    week: int
+    people: int
+    annotators: int
+    newest: datetime | None
+
+    @property
+    def of_people(self) -> str:
+        """``3 of 4``: who have labelled, of all who are in it; ``4`` where all have."""
+        every = whole(self.annotators)
+        return every if self.people == self.annotators else f"{whole(self.people)} of {every}"
+
+
+@guard.working()
+def counts_of(campaigns: Iterable[Campaign]) -> dict[int, Counts]:
+    """By campaign. Excluded labels, gold and practice items count for nothing; of decoys no more than was asked for."""
+    overlap = {campaign.pk: campaign.overlap for campaign in campaigns}
+    places = CampaignItem.objects.filter(campaign__in=overlap, practice=False, gold__isnull=True)
+    items = dict(places.order_by().values_list("campaign").annotate(n=Count("pk")))
+    labels = Label.objects.counted().filter(campaign__in=overlap).order_by()
+    since = timezone.now() - timedelta(days=PACE_DAYS)
+    given = labels.values("campaign").annotate(
+        n=Count("pk"),
+        week=Count("pk", filter=Q(created_at__gte=since)),
+        newest=Max("created_at"),
+        people=Count("annotator", distinct=True),
+        plain=Count(
+            "pk", filter=Q(assignment__campaign_item__gold__isnull=True, assignment__campaign_item__decoy=False)
+        ),
     )
-    return counted.annotate(slot_count=F("item_count") * F("overlap"))
-
-
-def _count_in_campaign(rows: QuerySet[Any]) -> Coalesce:
-    """How many of these rows belong to the campaign of the outer query."""
-    counts = rows.filter(campaign=OuterRef("pk")).order_by().values("campaign").annotate(n=Count("pk"))
-    return Coalesce(Subquery(counts.values("n"), output_field=IntegerField()), 0)
+    by_campaign = {row["campaign"]: row for row in given}
+    filled = Counter({pk: row["plain"] for pk, row in by_campaign.items()})
+    decoys = labels.filter(assignment__campaign_item__decoy=True, assignment__campaign_item__gold__isnull=True)
+    for pk, _, n in decoys.values_list("campaign", "assignment__campaign_item").annotate(n=Count("pk")):
+        filled[pk] += min(n, overlap[pk])
+    members = Membership.objects.filter(campaign__in=overlap, withdrawn_at__isnull=True).order_by()
+    in_it = dict(members.values_list("campaign").annotate(n=Count("pk")))
+    is_member = members.filter(campaign=OuterRef("campaign"), annotator=OuterRef("annotator"))
+    gone = labels.exclude(Exists(is_member)).values_list("campaign").annotate(n=Count("annotator", distinct=True))
+    left = dict(gone)
+    nothing: dict[str, Any] = {"n": 0, "week": 0, "people": 0, "newest": None}
+    return {
+        pk: Counts(
+            items=items.get(pk, 0),
+            slots=items.get(pk, 0) * n,
+            filled=filled[pk],
+            labels=row["n"],
+            week=row["week"],
+            people=row["people"],
+            annotators=in_it.get(pk, 0) + left.get(pk, 0),
+            newest=row["newest"],
+        )
+        for pk, n in overlap.items()
+        for row in [by_campaign.get(pk, nothing)]
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +155,9 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """A campaign as staff watch it. Hidden gold and practice items are counted separately."""
+    """A campaign as staff watch it. Hidden gold and practice items are counted separately. ``unseen``: labels that this
+    viewer does not see one by one, so that times, agreement and who chose which side leave them out.
+    """
 
     items: int
     gold: int
@@ -133,6 +179,12 @@ class Monitor:
     members: list[Member]
     depths: list[Depth]
     filled: int = field(default=0)  # of the slots
+    unseen: int = field(default=0)
+
+    @property
+    def beyond(self) -> int:
+        """Labels that fill no slot: of gold, and of decoys that have theirs."""
+        return self.labels - self.filled
 
     @property
     def share(self) -> float | None:
@@ -149,13 +201,9 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         practice=Count("pk", filter=Q(practice=True)),
         decoys=Count("pk", filter=Q(decoy=True)),
     )
-    decoys = set(campaign.campaign_items.filter(decoy=True).values_list("pk", flat=True)) if kinds["decoys"] else ()
-    taken = Counter(row.campaign_item for row in rows if row.right is None)
-    for decoy in decoys:  # whose other labels are beyond what was asked for
-        taken[decoy] = min(taken[decoy], campaign.overlap)
-    taken = +taken
-    counts = Counter(taken.values())
-    counts[0] = kinds["items"] - len(taken)
+    so_far = counts_of([campaign])[campaign.pk]
+    counts = _labels_by_item(campaign)
+    counts[0] = kinds["items"] - counts.total()
     depth = max([campaign.overlap, *counts])
     with guard.working():
         all_labels = Label.objects.filter(campaign=campaign)
@@ -165,25 +213,32 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         excluded=Count("pk", filter=Q(excluded=True)),
         late=Count("pk", filter=Q(changed_late=True)),
     )
-    filled = sum(taken.values())
-    slots = kinds["items"] * campaign.overlap
     pairs = [first.verdict == second.verdict for first, second in pairs_of_labels(decisions)]
     return Monitor(
         **kinds,
         **extra,
-        slots=slots,
-        labels=len(rows),
+        slots=so_far.slots,
+        labels=so_far.labels,
         held=sum(did["held"] for did in activity.values()),
         complete=sum(n for labels, n in counts.items() if labels >= campaign.overlap),
         seconds=seconds,
         agreed=Matches(sum(pairs), len(pairs)),
         compared=ballots.words_of(campaign.protocol).compared,
         pairs=any(row.raw in Choice.values for row in rows),
-        done_by=_done_by(rows, slots - filled) if campaign.state == Campaign.State.OPEN else None,
+        done_by=_done_by(rows, so_far.slots - so_far.filled) if campaign.state == Campaign.State.OPEN else None,
         members=_members(campaign, rows, decisions, activity, seconds, viewer),
         depths=[Depth(n, counts[n], kinds["items"]) for n in range(depth, -1, -1)],
-        filled=filled,
+        filled=so_far.filled,
+        unseen=max(0, so_far.labels - len(rows)),
     )
+
+
+@guard.working()
+def _labels_by_item(campaign: Campaign) -> Counter[int]:
+    """How many items have how many labels; a decoy no more than was asked for."""
+    labels = Label.objects.counted().filter(campaign=campaign, assignment__campaign_item__gold__isnull=True).order_by()
+    places = labels.values_list("assignment__campaign_item", "assignment__campaign_item__decoy").annotate(n=Count("pk"))
+    return Counter(min(n, campaign.overlap) if decoy else n for _, decoy, n in places)
 
 
 def _times(labels: Iterable[LabelRow]) -> list[float]:
@@ -211,15 +266,23 @@ def _members(
     items = {item: labels for item, labels in decisions.items() if len(labels) > 1}
     shares = {verdict: count / len(rows) for verdict, count in Counter(row.shown for row in rows).items()}
     memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
+    given = _labels_by_annotator(campaign)
     members = []
-    for annotator in _annotators(campaign, {*by_annotator, *activity}):
+    for annotator in _annotators(campaign, {*given, *activity}):
         labels = by_annotator[annotator.pk]
         # For imported labels the order of the answers is not always known.
         flags = [] if campaign.imported else flags_of(labels, seconds, shares)
         name = annotator.shown(named=allowed(viewer, "read-names"))
         membership, did = memberships.get(annotator.pk), activity.get(annotator.pk, {})
-        members.append(_member(annotator, name, labels, items, membership, did, flags))
+        member = _member(annotator, name, labels, items, membership, did, flags)
+        members.append(replace(member, labels=given.get(annotator.pk, 0)))
     return sorted(members, key=lambda member: (-member.labels, member.name))
+
+
+@guard.working()
+def _labels_by_annotator(campaign: Campaign) -> dict[int, int]:
+    labels = Label.objects.counted().filter(campaign=campaign).order_by()
+    return dict(labels.values_list("annotator").annotate(n=Count("pk")))
 
 
 def _done_by(rows: Sequence[LabelRow], left: int) -> date | None:

@@ -31,7 +31,7 @@ from annotations.campaigns.sizing import hides
 from annotations.labels import provenance
 from annotations.labels.agreement import LabelRow, label_rows
 from annotations.labels.desk import board_link
-from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
+from annotations.labels.monitor import counts_of, monitor_of, recent_labels, visible_campaigns
 from annotations.models import Campaign, GuidelinePicture
 from annotations.views.forms import (
     AddAnnotatorsForm,
@@ -55,10 +55,12 @@ PAGE = 50
 @require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """All campaigns, newest first."""
-    page = page_of(request, with_counts(visible_campaigns(request.user)), PAGE)
+    page = page_of(request, visible_campaigns(request.user), PAGE)
+    counts = counts_of(page)
     context = {
         "section": "campaigns",
         "page": page,
+        "rows": [(campaign, counts[campaign.pk]) for campaign in page],
         "ballots": ballots.BALLOTS,
         "may_write": admitted("write-campaigns", request.user, ANYWHERE, {}),
         "has_items": Item.objects.exists(),

@@ -16,8 +16,8 @@ FOLDER = Path(__file__).with_name("data") / "llmfao"
 SLUG = "llmfao"
 JUDGES = {"gpt3": "GPT-3.5 Turbo Instruct", "gpt4": "GPT-4"}  # by the names of their files
 DESCRIPTION = (
-    "Thirteen prompts to text models of 2023, voted on by 124 people. Large Language Model Feedback Analysis and "
-    "Optimization by Dmitry Ustalov, CC BY 4.0; prompts, models and answers by llmonitor."
+    "Nineteen prompts to text models of 2023; 124 people voted on the answers to thirteen of them. Large Language "
+    "Model Feedback Analysis and Optimization by Dmitry Ustalov, CC BY 4.0; prompts, models and answers by llmonitor."
 )
 
 

@@ -287,7 +287,8 @@ def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, A
     shows = settings.get("context", "image") == "image" and not settings.get("no_pictures")
     blind = shows and judge.abilities.get("vision") is False
     if blind and SampleImage.objects.filter(sample__benchmark=benchmark).exists():
-        raise BadInput(f"{judge.name} cannot see pictures, as its test showed: choose another context.", "settings")
+        cure = _without_pictures(settings)
+        raise BadInput(f"{judge.name} cannot see pictures, as its test showed{cure}.", "settings")
     if settings.get("structured") and judge.abilities.get("json_schema") is not True:
         raise BadInput(
             f"No test has shown that {judge.name} follows a JSON schema: test it, or leave it out.", "settings"
@@ -296,6 +297,13 @@ def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, A
         raise BadInput(
             f"{judge.name} does not accept a reasoning effort, as its test showed; leave it out.", "settings"
         )
+
+
+def _without_pictures(settings: Mapping[str, Any]) -> str:
+    """How else a run with such settings may be started; forms call the fields so."""
+    if "context" in settings:
+        return ": under Pictures, choose no pictures or descriptions as “What the judge sees” (context)"
+    return ": tick “Without the pictures” (no_pictures)" if "no_pictures" in settings else ""
 
 
 def check_budget(judge: Judge, budget: float | None) -> None:

@@ -46,7 +46,13 @@ class Estimate:
 
     @property
     def calls(self) -> int:
-        return max(0, self.judgments - self.told - self.stored)
+        """None of a judge that makes none, however many judgments it gives."""
+        return 0 if self.sent is None else max(0, self.judgments - self.told - self.stored)
+
+    @property
+    def made(self) -> int:
+        """Calls, or verdicts where none are made."""
+        return self.judgments if self.sent is None else self.calls
 
     @property
     def rough(self) -> bool:
@@ -83,12 +89,14 @@ def estimate(
     template = prompts.get(protocol.name, settings["prompt"])
     counted = _count(run, jobs, template, protocol, reuse=reuse)
     share = judgments / len(jobs)
-    rough = Estimate(number, judgments, absent, round(counted.told * share), round(counted.stored * share))
+    told, stored = round(counted.told * share), round(counted.stored * share)
+    rough = Estimate(number, judgments, absent, told, stored)
     earlier = None if ordinary else _measured(run, template)
     sent, received = earlier or (counted.sent, _reply_tokens(settings))
     if (steps := requests.steps_of(settings)) and earlier is None:  # each step sends what was said before
         sent = len(steps) * sent + 1.5 * received
-    totals = round(rough.calls * sent), round(rough.calls * received)
+    calls = max(0, judgments - told - stored)
+    totals = round(calls * sent), round(calls * received)
     cost = price(judge, totals[0], totals[1])
     return replace(rough, sent=totals[0], received=totals[1], cost=cost, measured=earlier is not None)
 

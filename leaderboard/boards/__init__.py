@@ -16,16 +16,20 @@ from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import (
     NONE_YET,
     STAFFS,
+    counts_sealed,
     edition_of,
     held_out_in,
     is_kept_back,
     of_one_source,
+    sealed_items,
     shows_edition,
     uncounted_runs,
     without_sealed,
 )
 from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, BadScope, Scope
+from leaderboard.votes.scores import counted_labels, items_asked
+from stats.figures import number_of
 
 SIMULATED = "The labels come from simulated annotators: they say nothing about people."
 HELD_OUT = "Half of what people labelled is held out: these figures are of the other half."
@@ -37,13 +41,41 @@ def models(scope: Scope) -> ModelsBoard:
     if scope.kind.no_models:
         raise BadScope(scope.kind.no_models)
     if not shows_edition(scope):
-        return _told(scope, _with_lengths(scope, scope.kind.models(of_one_source(scope))))
+        board = _told(scope, _with_lengths(scope, scope.kind.models(of_one_source(scope))))
+        under_way = _under_way(of_one_source(scope)) if scope.by_people and scope.run is None else []
+        return replace(board, notes=[*board.notes, *under_way]) if under_way else board
     edition = edition_of(scope)
     if edition is None:
         return scope.kind.board([], [NONE_YET])
     board = whole_from_text(scope.kind.board, edition.board)
     runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else ()
     return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)
+
+
+def _under_way(scope: Scope) -> list[str]:
+    """What of people's labels of sealed items the numbers of a view count, and what they leave out: why a board counts
+    more or fewer items when a campaign opens or closes.
+    """
+    if scope.kind.keyed or not counts_sealed(scope):
+        return []
+    everything = replace(scope, staff=True, singly=False)
+    sealed = sealed_items(scope.benchmark).intersection(items_asked(everything).index)
+    given, told = (
+        set(counted_labels(of, every=True).order_by().values_list("item", flat=True).distinct())
+        for of in (everything, scope)
+    )
+    counted = given & told & sealed & set(items_asked(scope).index)
+    left = len(given & sealed) - len(counted)
+    which = "that people are labelling now" + (" or of a hidden split" if scope.benchmark.hidden_splits else "")
+    notes = []
+    if counted:
+        count = "counts" if len(counted) == 1 else "count"
+        of = number_of(len(counted), "item")
+        notes.append(f"{of} {which} {count} in the whole, and in no part by level or length.")
+    if left:
+        what, are = f"{'more ' if counted else ''}labelled item", "is" if left == 1 else "are"
+        notes.append(f"{number_of(left, what)} {which} {are} left out: numbers of few would tell single verdicts.")
+    return notes
 
 
 def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
@@ -95,7 +127,9 @@ def bias_of(scope: Scope) -> BiasBoard:
 def _beside_people(scope: Scope, board: B) -> B:
     """The board as this viewer may see it, with a note where a half of its samples is held out."""
     board = _told(scope, board)
-    return replace(board, notes=[*board.notes, HELD_OUT]) if held_out_in(scope.benchmark) and not scope.half else board
+    notes = [HELD_OUT] if held_out_in(scope.benchmark) and not scope.half else []
+    notes += _under_way(without_sealed(scope)) if board.rows else []
+    return replace(board, notes=[*board.notes, *notes]) if notes else board
 
 
 def _told(scope: Scope, board: B) -> B:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts import mail
 from accounts.models import AuditEntry, Role, User
 from accounts.rules import allowed
+from annotations.labels.monitor import Counts, counts_of
 from annotations.models import Campaign
 from bank.models import Benchmark, Draft, Item, SampleReview, Upload
 from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
@@ -47,7 +48,7 @@ class UnderWay:
     of: Any
     done: int
     all: int
-    people: int = 0
+    counts: Counts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +127,11 @@ def _uploads() -> Iterator[Decision]:
 
 
 def _complete_campaigns() -> Iterator[Decision]:
-    complete = Campaign.objects.complete().annotate(
-        n=Count("labels", filter=Q(labels__excluded=False)), newest=Max("labels__created_at")
-    )
-    for campaign in complete.select_related("benchmark").order_by("-pk")[:MOST]:
-        yield Decision("leaderboard/_decision_campaign.html", campaign, campaign.newest, campaign.n)
+    complete = list(Campaign.objects.complete().select_related("benchmark").order_by("-pk")[:MOST])
+    counts = counts_of(complete)
+    for campaign in complete:
+        so_far = counts[campaign.pk]
+        yield Decision("leaderboard/_decision_campaign.html", campaign, so_far.newest, so_far.labels)
 
 
 def _stopped_submissions() -> Iterator[Decision]:
@@ -172,13 +173,11 @@ def _runs_under_way() -> Iterator[UnderWay]:
 
 def _campaigns_under_way() -> Iterator[UnderWay]:
     open_campaigns = Campaign.objects.filter(state=Campaign.State.OPEN).select_related("benchmark").order_by("-pk")
-    for campaign in open_campaigns[:SHOWN]:
-        places = campaign.campaign_items.filter(practice=False, gold__isnull=True).count()
-        labels = campaign.labels.filter(excluded=False, assignment__campaign_item__practice=False)
-        labels = labels.filter(assignment__campaign_item__gold__isnull=True)
-        counts = labels.aggregate(n=Count("pk"), people=Count("annotator", distinct=True))
-        wanted = places * campaign.overlap
-        yield UnderWay("leaderboard/_under_way_campaign.html", campaign, counts["n"], wanted, counts["people"])
+    shown = list(open_campaigns[:SHOWN])
+    counts = counts_of(shown)
+    for campaign in shown:
+        so_far = counts[campaign.pk]
+        yield UnderWay("leaderboard/_under_way_campaign.html", campaign, so_far.filled, so_far.slots, so_far)
 
 
 # ---- the rest ----

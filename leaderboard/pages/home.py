@@ -72,6 +72,7 @@ class Entry:
     models_note: str
     models_unit: str
     more_models: int
+    of_all: str  # which models are not among them
     judges: list[MiniRow]
     compared: int  # items that a judge is compared on, at most
     sealed: bool  # whether some are labelled blind now
@@ -272,6 +273,7 @@ def _entry(
         models_note=place.note or _models_note(place, top),
         models_unit=place.models_kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
+        of_all=_of_all(place) if top else "",
         judges=[_judge_row(place, *judge_row, of_judges) for judge_row in ranked],
         compared=max((row.n for _, row, _ in measured), default=0),
         sealed=bool(sealed_items(place.counts.benchmark)),
@@ -279,6 +281,13 @@ def _entry(
         more_judges=max(0, len(measured) - len(ranked)),
         people=_people(place, of_judges) if ranked else BLANK,
         label_link=reverse("annotations:index") if labels_help and allowed(place.address.viewer, "label") else "",
+    )
+
+
+def _of_all(place: _Place) -> str:
+    rows = len(_with_number(place))
+    return models_page.of_all_models(
+        place.counts.models, place.models, place.models_kind, rows=rows, anchor=place.anchor
     )
 
 
@@ -513,7 +522,9 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
 
 
 def _most(people: one_item.PeopleVotes) -> str:
-    """``First, 4 of 5``: people's verdict and how many gave it."""
+    """``First, 4 of 5``: people's verdict and how many gave it; ``No majority`` where it is nobody's."""
+    if people.split:
+        return votes_page.NO_MAJORITY
     word = "tie" if people.verdict == "undecided" else str(people.verdict)
     n = sum(n for choice, n in people.counts.items() if choice == word or (word == "tie" and choice == "undecided"))
     return f"{word.capitalize()}, {n} of {people.total}"

@@ -92,7 +92,6 @@ class JudgesPage:
     levels: list[str]
     counted: str
     has_floor: bool
-    has_biases: bool
     far_below: str  # how far from people the palest colour begins
 
 
@@ -172,7 +171,6 @@ def build_judges_page(
             if metric is SIDED
             else f"{number_of(most, 'item')} at most"
         ),
-        has_biases=any(biases.get(run) for run in shown.order),
         has_floor="baseline" in shown.outside.values(),
         far_below="15 points" if metric.is_share else "0.15",
     )
@@ -390,8 +388,9 @@ def _finding(shown: _Shown) -> SafeString:
         return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", judge, value, n, on, person)
     passed = [run for run in ranked if run in shown.tested and shown.tested[run].passes]
     stand = format_html(
-        "{} <b>may stand in</b> for one of {} people.",
+        "{} {} for one of {} people.",
         _of_judges(len(passed), len(ranked)),
+        format_html("<b>{}</b>", "may stand in") if passed else "may stand in",
         in_words(shown.board.annotators),
     )
     values = sorted(shown.value(run).value or 0.0 for run in passed or [best])

@@ -17,6 +17,7 @@ from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.definitions import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
 from leaderboard.editions.in_steps import STEP
+from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, Select, pick
@@ -112,14 +113,12 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class ModelsPage:
-    """The table and what stands below it. ``shown``: the numbers that it has columns for."""
+    """The table and what stands below it."""
 
     table: Table
     chooser: Chooser | None
     ranked: int
     provisional: int
-    levels: bool
-    shown: set[str]
     told: bool  # whether models are told apart by tests
     rating: str  # what the filled dot is
     other_rating: str  # and the open one, if there is one
@@ -196,8 +195,6 @@ def build_models_page(address: Address, board: PairsBoard, *, anchor: str, besid
     caption = f"Models by rank{f', compared with {anchor}' if anchor else ''}"
     return ModelsPage(
         *ranked_table(address, sorting, columns, rows, caption=caption, anchor=anchor, worse=board.worse),
-        levels=bool(levels),
-        shown=shown,
         told=bool(board.worse),
         rating=ratings.words[0],
         other_rating=ratings.words[1],
@@ -589,6 +586,21 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
 
 
 # ---- which models are shown ----
+
+
+def of_all_models(models: int, board: ModelsBoard, kind: Kind, *, rows: int | None = None, anchor: str = "") -> str:
+    """``59 of 70 models: 11 without verdicts here``; empty where the board has every model that answered. ``rows``: how
+    many are shown, where the ``anchor`` is none of them.
+    """
+    anchored = rows is not None and any(row.model == anchor for row in board.rows)
+    n = len(board.rows) if rows is None else rows
+    lacking = models - n - anchored
+    if lacking < 0 or not (lacking or anchored) or not n:
+        return ""
+    why = "not in this edition" if board.edition else "without a number here" if kind.keyed else "without verdicts here"
+    reasons = [f"{whole(lacking)} {why}"] if lacking else []
+    reasons += [f"{anchor} is what the others are compared with"] if anchored else []
+    return f"{whole(n)} of {number_of(models, 'model')}: {', '.join(reasons)}"
 
 
 FILTERS = ("weights", "organisation", "size")

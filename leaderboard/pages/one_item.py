@@ -1,7 +1,7 @@
 """One item and everybody's verdict on it, as far as a viewer may see it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 
@@ -14,7 +14,7 @@ from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
 from leaderboard.hidden import held_out_in
 from leaderboard.queries import is_held, sees_labels
-from stats.verdicts import combine_orders, majority
+from stats.verdicts import combine_orders, majority, without_majority
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class JudgeVotes:
 @dataclass(frozen=True, slots=True)
 class PeopleVotes:
     """People's verdicts on an item. ``votes`` is empty for viewers who may only see the counts; ``compared`` is what
-    judges are compared with, nothing where the item is held out of that.
+    judges are compared with, nothing where the item is held out of that or people have no majority.
     """
 
     verdict: str | None = None
@@ -52,10 +52,17 @@ class PeopleVotes:
     adjudicated: str | None = None
     held: bool = False
     compared: str | None = None
+    split: bool = False  # no majority, which counts as a tie
 
     @property
     def total(self) -> int:
         return sum(self.counts.values())
+
+
+def _is_split(verdict: str, counts: Mapping[str, int]) -> bool:
+    """Whether people have no majority on a pair, see ``without_majority``."""
+    first, tie, second, undecided = (counts.get(choice, 0) for choice in ("first", "tie", "second", "undecided"))
+    return bool(without_majority(verdict=[verdict], first=[first], even=[tie + undecided], second=[second])[0])
 
 
 def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
@@ -83,12 +90,16 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
         verdict = majority(labels=frame, rule=rule)["choice"].iloc[0]
     else:
         verdict = _aggregate(item, first_labels.values())
+    counts = {str(choice): int(n) for choice, n in frame["choice"].value_counts().items()}
+    is_split = verdict is not None and item.kind == Item.Kind.PAIR and _is_split(verdict, counts)
+    held_out = item.sample_id in held_out_in(item.sample.benchmark)
     decided = Adjudication.objects.filter(campaign_item__item=item, campaign_item__reviewed__isnull=True)
     adjudicated = decided.filter(choice__isnull=False).order_by("-pk").first()
     return PeopleVotes(
         verdict=verdict,
-        compared=None if item.sample_id in held_out_in(item.sample.benchmark) else verdict,
-        counts={str(choice): int(n) for choice, n in frame["choice"].value_counts().items()},
+        compared=None if held_out or is_split else verdict,
+        split=is_split,
+        counts=counts,
         votes=[
             OneVote(
                 who=label.annotator.shown(named=allowed(viewer, "read-names")),

@@ -41,7 +41,6 @@ class ScoredPage:
     main: NumberColumn
     beside: tuple[NumberColumn, ...]
     in_words: str
-    levels: bool
     level_word: str
     depths: list[Segment]
     heat_low: str
@@ -66,7 +65,6 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
         main=main,
         beside=shape.beside,
         in_words=shape.in_words,
-        levels=bool(levels),
         level_word=scope.kind.part_word,
         depths=depths,
         heat_low=main.write(low),

@@ -258,6 +258,11 @@ class Table:
     problem: str = ""
 
     @property
+    def names(self) -> set[str]:
+        """Of the columns that are there: what is said of a table is said of these."""
+        return {head.column.name for head in self.heads}
+
+    @property
     def width(self) -> int:
         """In columns."""
         return len(self.heads) + self.fill

@@ -24,6 +24,7 @@ from stats.figures import NONE, dollars
 
 WORDS = {"first": "First", "second": "Second", "tie": "Tie"}
 FEWEST_TOKENS = 512
+LONGEST_QUOTED = 40  # characters of a judge's own words for a verdict
 CUT_OFF = ("truncated", "empty")
 AS_TIE = "counts as a tie"
 REFUSED = ("refused", "filtered")
@@ -93,6 +94,7 @@ class Tryout:
     room: int  # tokens that a reply is allowed next
     has_turned: bool
     units: str
+    forms: str  # the words that a reply is to end in
 
     @property
     def is_badly_read(self) -> bool:
@@ -143,13 +145,18 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
         room=_room(run),
         has_turned=any(row.turned for row in tried),
         units=protocol.units,
+        forms=_forms(protocol),
     )
+
+
+def _forms(protocol: protocols.Protocol) -> str:
+    """``Answer1 or Answer2``."""
+    return " or ".join(words for _, words in protocol.answer_forms)
 
 
 def verdict_lines(protocol: protocols.Protocol) -> str:
     """What a prompt can say to ask for the verdict in the form that its protocol reads."""
-    forms = " or ".join(words for _, words in protocol.answer_forms)
-    return f"\n\nEnd with a line of its own, and nothing after it: {forms}"
+    return f"\n\nEnd with a line of its own, and nothing after it: {_forms(protocol)}"
 
 
 def _tried(
@@ -168,8 +175,10 @@ def _tried(
     return TriedItem(
         item=item,
         models=" and ".join(response.model.name for response in item.ordered_responses()) if pair else "",
-        people=WORDS.get(people.verdict or "", people.verdict or ("split" if people.total else NONE)),
-        votes=f"{agreeing} of {people.total}" if pair and people.verdict else "",
+        people=votes_page.NO_MAJORITY
+        if people.split
+        else WORDS.get(people.verdict or "", people.verdict or ("split" if people.total else NONE)),
+        votes=f"{agreeing} of {people.total}" if pair and people.verdict and not people.split else "",
         judge=_said(straight),
         turned=_said(turned),
         state=state,
@@ -197,7 +206,7 @@ def _state(run: Run, calls: Sequence[Call], matches: str, people: one_item.Peopl
         return "unread", unread.judgment.reason or unread.judgment.get_status_display().lower()
     if len({call.verdict for call in calls}) > 1 and calls[0].judgment.item.kind == Item.Kind.PAIR:
         return "order", f"{AS_TIE}: {matches}" if matches else AS_TIE
-    if people.verdict and not people.compared:
+    if people.verdict and not (people.compared or people.split):
         return "alone", "held out"
     return (matches, "") if matches else ("alone", "people are split" if people.verdict else "nobody has labelled it")
 
@@ -270,7 +279,7 @@ def _causes(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> li
     said = Counter(call.judgment.reason for call in calls if call.judgment.status == "error").most_common(1)
     limit = run.settings.get("max_tokens") if status["truncated"] else None
     found = [
-        _no_form(run, protocol, calls, status["parse_failed"]),
+        *_not_read(run, protocol, calls),
         Cause("cut-off" if status["truncated"] else "empty", sum(status[name] for name in CUT_OFF), "tokens", limit),
         Cause("error", status["error"], more=said[0][0] if said else ""),
         Cause("refused", sum(status[name] for name in REFUSED)),
@@ -278,19 +287,44 @@ def _causes(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> li
     return sorted((cause for cause in found if cause.calls), key=lambda cause: -cause.calls)
 
 
-def _no_form(run: Run, protocol: protocols.Protocol, calls: Sequence[Call], number: int) -> Cause:
-    """Replies that end, but in no verdict."""
-    prompt = tryouts.prompt_of(run)
-    if not any(re.search(form, prompt.text) for form, _ in protocol.answer_forms):
-        return Cause("no-form", number, "verdict")
+def _not_read(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> list[Cause]:
+    """Replies that end, but in no verdict: because the prompt names no form, the judge uses words of its own, or the
+    verdict shares its line with others or stands on another one.
+    """
     unread = [call.judgment.raw or "" for call in calls if call.judgment.status == "parse_failed"]
-    within = sum(replies.has_judgement_within(said) for said in unread)
+    prompt = tryouts.prompt_of(run).text
+    if not any(re.search(form, prompt) for form, _ in protocol.answer_forms):
+        return [Cause("no-form", len(unread), "verdict")]
     fix = ""
     if run.settings.get("reasoning") != "none" and "none" in protocol.reasonings:
         fix = "alone"
     elif run.settings.get("reasoning") == "none" and "first" in protocol.reasonings:
         fix = "reasons"
-    return Cause("form", number, fix, within)
+    place = protocol.verdict_line(run.settings)
+    lines = [_line_of(said, place) for said in unread]
+    holds = [any(re.search(form, line) for form, _ in protocol.answer_forms) for line in lines]
+    rest = [(line, said) for line, said, held in zip(lines, unread, holds, strict=True) if not held]
+    other = [line for line, said in rest if not _holds_one(protocol, said)]
+    own_words = Counter(line for line in other if len(line) <= LONGEST_QUOTED).most_common(1)
+    named = "" if verdict_lines(protocol) in prompt else "verdict"
+    return [
+        Cause("words", len(other), named, own_words[0][0] if own_words else ""),
+        Cause("line", sum(holds), fix, place),
+        Cause("place", len(rest) - len(other), fix, place),
+    ]
+
+
+def _line_of(said: str, place: replies.Place) -> str:
+    """The line on which the verdict should stand; empty where it is quoted, or there is none."""
+    try:
+        return replies.verdict_line(said, place=place, missing="").value.strip()
+    except replies.NoVerdict:
+        return ""
+
+
+def _holds_one(protocol: protocols.Protocol, said: str) -> bool:
+    """Whether a reply has a verdict in the words of the prompt anywhere."""
+    return replies.has_judgement_within(said) or any(re.search(form, said) for form, _ in protocol.answer_forms)
 
 
 def _room(run: Run) -> int:

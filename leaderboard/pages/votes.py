@@ -18,6 +18,7 @@ from leaderboard.pages.address import Address, Segment, Select, pick, segments
 from leaderboard.scope import Scope
 from stats.figures import number_of, percent
 
+NO_MAJORITY = "No majority"
 SAMPLES = 20  # a page of pairs
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
 SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
@@ -114,20 +115,20 @@ def _pair_line(address: Address, row: dict[str, Any], judges: Sequence[Run]) -> 
 
 
 def _people(row: dict[str, Any], verdict: str | None) -> Said:
-    """``First, 4 of 5``: people's verdict and how many gave it; empty without any."""
+    """``First, 4 of 5``: people's verdict and how many gave it, or that they have no majority; empty without any."""
     counts = {"first": int(row["first"]), "tie": int(row["even"]), "second": int(row["second"])}
     n = sum(counts.values())
     if not n or verdict is None:
         return Said(SafeString(), "")
     drawn = marks.vote_line(counts, width=96)
-    if verdict == "undecided":
-        return Said(drawn, "No majority")
+    if verdict == queries.SPLIT:
+        return Said(drawn, NO_MAJORITY)
     return Said(drawn, f"{verdict.capitalize()}, {counts[verdict]} of {n}")
 
 
 def _disagreement(differ: int, people: str | None, said: Sequence[Said]) -> str:
     """``2 of 4 differ``, ``all agree``, ``people split``; empty where there is nothing to compare."""
-    if people == "undecided":
+    if people == queries.SPLIT:
         return "people split"
     told = sum(one.css in ("same", "differs") for one in said)
     if people is None or not told:

@@ -57,7 +57,8 @@ from stats.figures import Write, number_of, percent, two, whole, without_interva
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     scope = source.scope
-    shown = models_page.filtered_board(address, cached(scope, "models", boards.models))
+    every = cached(scope, "models", boards.models)
+    shown = models_page.filtered_board(address, every)
     board, kept_back = shown.board, shows_edition(scope)
     labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and not kept_back
     selects = [
@@ -80,6 +81,7 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
             of_models["notes"] = [*of_models["notes"], *lost]
         else:
             template, of_models = "_scored", _scored_context(address, scope, board)
+        of_models["of_all"] = models_page.of_all_models(context["counts"].models, every, scope.kind)
         page = of_models["page"]
         context |= _whole("models", template, address, scope, board, of_models)
         context |= beside_filters(page.table, page.chooser, rows="models", told=board.rated and page.told)
@@ -143,10 +145,20 @@ def _models_context(
         "apart": _apart(board, two),
         "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
-        "coverage": None if board.coverage is None else percent(board.coverage),
+        "coverage": _coverage(board),
         "notes": board.notes,
         "board": board,
     }
+
+
+def _coverage(board: PairsBoard) -> str:
+    """``80.0 % of what was asked; of a single model's items 77.5 to 84.3 %``."""
+    if board.coverage is None:
+        return ""
+    own = sorted({percent(row.coverage) for row in board.rows if row.coverage is not None}, key=float)
+    said = f"{percent(board.coverage)} % of the items asked about"
+    differ = len(own) > 1
+    return f"{said}; of each model's own, {own[0]} to {own[-1]} %" if differ else said
 
 
 def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live: bool = True) -> dict[str, Any]:

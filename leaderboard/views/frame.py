@@ -79,13 +79,17 @@ def _as_printed(address: Address, names: set[str]) -> tuple[str, str]:
 
 
 def _beyond_visitors(address: Address, board: str) -> str:
-    """What the figures of a live board count for staff that those of visitors leave out, in words; "" for nothing."""
+    """What the figures of a live board count for staff and those of visitors do not, or not always, in words; "" for
+    nothing.
+    """
     if not address.staff or board in ("benchmark", "snapshots"):
         return ""
     runs, items = unseen_runs(address.benchmark, staff=False), sealed_items(address.benchmark)
     here = address.benchmark.runs.filter(pk__in=runs).count()
-    parts = [number_of(here, "run")] if here else []
-    parts += [f"{number_of(len(items), 'item')} of hidden splits or campaigns under way"] if items else []
+    parts = [f"leave out {number_of(here, 'run')}"] if here else []
+    of_items = number_of(len(items), "item")
+    if items:
+        parts.append(f"count {of_items} of hidden splits or campaigns under way as a whole, or leave them out")
     return listed(parts)
 
 

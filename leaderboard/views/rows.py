@@ -221,7 +221,7 @@ def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
         "scored": scored,
         "answers": pair.readable_responses(request.user),
         "people": people,
-        "people_verdict": votes_page.sentence(people.verdict, names) if people.verdict else "",
+        "people_verdict": votes_page.sentence(people.verdict, names) if people.verdict and not people.split else "",
         "people_counts": votes_page.counts_in_words(people, names),
         "adjudicated": votes_page.verdict_words(people.adjudicated, names) if people.adjudicated else "",
         "lines": votes_page.people_lines(people, names),

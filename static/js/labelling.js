@@ -55,6 +55,7 @@
   const unsent = new window.Unsent(root().dataset.me, {
     changed: (entries, state) => {
       chip(entries.length, state);
+      if (state) document.querySelector("#toasts [aria-keyshortcuts]")?.closest(".snack").remove(); // not sent after all
       if (held) tellHeld();
     },
     refused: (entry, answer) => {
@@ -324,7 +325,10 @@
     sentAt = Date.now();
     const took = counts ? spent : null;
     const answer = unsent.add(entry);
-    const told = () => toast(words, editing ? "" : t("Undo"), () => undo(entry), { keys: "Control+Z" });
+    const told = () => {
+      if (unsent.state) return; // it is only kept, as the chip says
+      toast(words, editing ? "" : t("Undo"), () => undo(entry), { keys: "Control+Z" });
+    };
     if (ahead && !editing) {
       const next = ahead;
       ahead = null;

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from scipy.stats import chisquare
 
 from annotations.assignment.errors import AlreadyLabelled, DayIsFull, NotInvited
 from annotations.assignment.leases import next_assignment, skip
@@ -44,6 +45,34 @@ class TestOrders:
             assert seen == [0, 0, 1]
             Assignment.objects.all().delete()
             CampaignItem.objects.update(taken=0)
+
+    def test_everybody_goes_through_the_items_in_an_order_of_their_own_that_stays(self, campaign_of, now):
+        """As evaluators of MLLM-Bench had orders of theirs (Table 14): whoever comes back goes on in the same one,
+        whatever others have done meanwhile.
+        """
+        campaign, people = campaign_of(12, 4, overlap=4)
+        self.set(campaign, "by-person")
+        one, *others = people
+        begun = [next_assignment(campaign=campaign, annotator=one, now=now).campaign_item.item_id for _ in range(2)]
+        assert begun[0] == begun[1]
+        orders = [items_of(campaign, annotator, now) for annotator in others]
+        orders.append(items_of(campaign, one, now))
+        assert orders[-1][0] == begun[0]
+        assert all(len(order) == 12 for order in orders)
+        assert len({tuple(order) for order in orders}) == 4
+        in_campaign = list(campaign.campaign_items.order_by("position").values_list("item", flat=True))
+        assert in_campaign not in orders
+        Label.objects.all().delete()
+        Assignment.objects.all().delete()
+        CampaignItem.objects.update(taken=0)
+        assert [items_of(campaign, annotator, now) for annotator in [*others, one]] == orders
+
+    def test_no_place_comes_first_for_many_in_orders_of_their_own(self, campaign_of, now):
+        campaign, people = campaign_of(5, 60, overlap=60)
+        self.set(campaign, "by-person")
+        first = [next_assignment(campaign=campaign, annotator=one, now=now).campaign_item.position for one in people]
+        counts = [first.count(position) for position in range(5)]
+        assert chisquare(counts).pvalue > 1e-4
 
     def test_least_labelled_first_spreads_the_labels(self, campaign_of, now):
         campaign, people = campaign_of(4, 3, overlap=2)

@@ -315,6 +315,7 @@ class TestNetwork:
         go_offline(work)
         decide(work, "1")
         expect(work.locator("#unsent")).to_contain_text("Offline, 1 saved here")
+        assert not work.locator("#toasts").inner_text()
         work.keyboard.press("0")
         work.keyboard.press("Enter")
         expect(work.locator("#notice")).to_contain_text("Your label is kept here")
@@ -364,6 +365,7 @@ class TestNetwork:
         Session.objects.all().delete()
         decide(work, "1")
         expect(work.locator("#unsent")).to_contain_text("Signed out, 1 saved here")
+        assert not work.locator("#toasts").inner_text()  # nothing says "Submitted"
         assert not Label.objects.exists()
         sign_in(work.context, User.objects.get(username="ada"))
         work.evaluate("dispatchEvent(new Event('online'))")

@@ -13,6 +13,7 @@ from bank import exposure
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
 from judging import protocols
+from judging.forms import RunForm
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, WorkerBeat
 from judging.runs.actions import start_run
 from judging.runs.tryouts import draw
@@ -356,12 +357,29 @@ def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_o
     assert "protocol-changed" in answered.headers["HX-Trigger-After-Settle"]
 
 
+def test_of_a_judge_that_makes_no_calls_verdicts_are_counted(client_of, benchmark, baseline):
+    chosen = choices(baseline("longest"), benchmark)
+    words = text_of(client_of("curator").post(reverse("judging:run-estimate"), chosen))
+    assert "makes no calls" in words
+    assert "Verdicts6" in words
+    assert "Calls" not in words
+
+
 def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, benchmark, judge_at):
     judge, client = judge_at("http://127.0.0.1:9/v1"), client_of("curator")
     judge.abilities = {"vision": False}
     judge.save()
     path = reverse("judging:run-estimate")
-    assert "cannot see pictures" in text_of(client.post(path, choices(judge, benchmark)))
+    answer = client.post(path, choices(judge, benchmark), headers={"HX-Request": "true"})
+    refused = text_of(answer)
+    fold = next(title for title, names in RunForm.FOLDS.items() if "context" in names)
+    assert f"cannot see pictures, as its test showed: under {fold}, choose" in refused
+    assert f"as “{RunForm.base_fields['context'].label}”" in refused
+    assert "btn primary" not in answer.content.decode()  # what is to be done is not to start
+    assert (
+        "btn primary"
+        in client.post(path, choices(judge, benchmark, context="none"), headers={"HX-Request": "true"}).content.decode()
+    )
     assert "Calls6" in text_of(client.post(path, choices(judge, benchmark, context="none")))
     assert "has no prices" in text_of(client.post(path, choices(judge, benchmark, context="none", budget="5")))
 
@@ -443,6 +461,28 @@ def test_where_too_little_can_be_read_the_causes_come_first_and_the_run_does_not
         words = text_of(client.get(again.headers["Location"]))
         assert "What to change" not in words
         assert "2 trials" in words
+
+
+def test_a_trial_says_which_of_three_things_keeps_a_verdict_from_being_read(client_of, benchmark, judge_at, work_on):
+    said = {
+        "It is brighter.\nVERDICT: B": "in other words than the prompt asks for. 6 of 6 replies have their own, "
+        "such as “VERDICT: B”. What can be read: Answer1 or Answer2",
+        "I would say that Answer2 is the better one of them.": "not on a line of its own. 6 of 6 replies say more on",
+        "Answer1\nIt is brighter.": "not on the last line. 6 of 6 replies hold one further up",
+    }
+    for reply, cause in said.items():
+        with Server(lambda call, reply=reply: answer(reply)) as server:
+            chosen = choices(judge_at(server.url), benchmark, reasoning="none") | {"try": "1"}
+            tried = client_of("curator").post(reverse("judging:run-new"), chosen)
+            run = Run.objects.order_by("-pk")[0]
+            work_on(run)
+            page = client_of("curator").get(tried.headers["Location"])
+            causes = text_of(page)
+            assert f"The verdict is {cause}" in causes, causes
+            assert causes.count("The verdict is") == 1
+            # What gives the words is named first where these are the trouble; reasons first would not help.
+            assert ("Add the verdict line and try" in causes) == ("VERDICT" in reply)
+            Judge.objects.filter(pk=run.judge_id).update(name=f"judge of {run.pk}")
 
 
 def test_replies_that_were_cut_off_get_room_and_a_changed_prompt_is_a_version_of_its_own(
