@@ -194,7 +194,7 @@ class Protocol(ABC):
 
     def verdict_line(self, settings: Settings) -> Place:
         """Whether the verdict is on the first or the last line of the reply."""
-        return "first" if settings["reasoning"] == "after" else "last"
+        return "first" if settings.get("reasoning") == "after" else "last"
 
     def fitting(self, items: QuerySet[Item]) -> QuerySet[Item]:
         """Those of these items, of its kind, that it can be asked about."""
