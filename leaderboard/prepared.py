@@ -99,11 +99,12 @@ def answered(
         except Benchmark.DoesNotExist:
             return draw()
     pk = pk if alone else None
+    audience = _audience(request.user, by_role=by_role)
     asked = {
         "path": request.path,
         "query": _query(request, takes),
-        "for": _audience(request.user, by_role=by_role),
-        "class": str(class_of(request.user)),
+        "for": audience,
+        "class": str(class_of(request.user if audience.isdecimal() else _viewer(audience))),
         "secure": request.is_secure(),
         "host": request.get_host(),
         "accept": accept,

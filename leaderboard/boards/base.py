@@ -14,6 +14,7 @@ from django.utils import timezone
 from prometheus_client import Histogram
 from pydantic import TypeAdapter
 
+from accounts.installation_key import keyed
 from bank.models import Capability
 from leaderboard import cache, methods, votes
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
@@ -306,7 +307,9 @@ LATER = ("half", "pseudonyms")  # fields of a scope that snapshots of before hav
 
 
 def key_of(scope: Scope, name: str) -> str:
-    """The fingerprint of a view together with the data it is computed from."""
+    """The fingerprint of a view together with the data it is computed from. It is hashed with the installation's key,
+    for everybody sees it, and could try what is withheld until it fits.
+    """
     fields = {
         attribute: getattr(scope, attribute)
         for attribute in scope.__dataclass_fields__
@@ -324,4 +327,4 @@ def key_of(scope: Scope, name: str) -> str:
         data: Any = [edition and edition.pk for what in Edition.What for edition in [newest_edition(scope, what)]]
     else:
         data = votes.fingerprint(scope)
-    return cache.key_of(fields, data)
+    return keyed("board", cache.key_of(fields, data))

@@ -347,6 +347,8 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
         return (
             _drawn(sort, row, _Shown.of(board, kind).label(row.run), _scales(board.rows, kind), kind) if row else BLANK
         )
+    if metric not in LABELS:
+        return BLANK
     rows = _rows_of(board, metric, kind)
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
     return plots.forest(rows, title=title, write=_tick_of(kind), width=WIDE) if rows else BLANK

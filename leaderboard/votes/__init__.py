@@ -685,7 +685,8 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         # Both are stored once and never changed.
         "judgments": _per_run(Judgment, scope.benchmark, unseen),
         "run_items": _per_run(RunItem, scope.benchmark, unseen),
-        "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
+        # When, and not what, which may be sealed.
+        "adjudications": list(decided.order_by("pk").values_list("pk", "changed_at")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(arrays.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),

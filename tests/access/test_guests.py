@@ -385,7 +385,11 @@ def test_guests_share_the_pages_that_are_kept_for_their_role(world, people, monk
         client = Client()
         client.force_login(fresh(person))
         assert client.get(f"/leaderboards/{PUBLIC}/models/?source=some-judge").status_code == 202
-    assert PreparedPage.objects.count() == 1
+    prepared.prepare(PreparedPage.objects.get().pk)
+    for person in (people["guest"], other):
+        client = Client()
+        client.force_login(fresh(person))
+        assert client.get(f"/leaderboards/{PUBLIC}/models/?source=some-judge").status_code == 200
 
 
 def test_who_may_not_freeze_a_view_is_not_offered_it(world, people, client_of):

@@ -18,6 +18,7 @@ from annotations.campaigns.auto_enqueue import set_rule
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.run_doubts import DIFFERS
 from annotations.campaigns.sampling import Plan
+from annotations.labels.adjudication import adjudicate
 from annotations.models import Label
 from bank import exposure
 from bank.intake.uploads import worker
@@ -269,6 +270,18 @@ def test_who_has_labelled_blind_reads_no_judge_before_the_round_closes(samples, 
         return benchmark, {"given": next_items(people["annotator"], "Blind", choice="left")}
 
     the_same(build, (*BELOW, "given"), kinds=("pair",), bounded=bounded)
+
+
+def test_what_a_curator_decides_of_a_hidden_split_tells_nobody(the_same, people):
+    def build(bit):
+        benchmark = questions("blinded", ["It is told."] * SAMPLES, kind="guideline", hidden_splits=["test"])
+        make_items(plan_items(kind="score", benchmark=benchmark))
+        campaign = said_of(benchmark, make_annotator(people["annotator"]), lambda item: {"score": 3}, name="Round")
+        place = campaign.campaign_items.filter(item__sample__key=f"q{OTHER}").order_by("pk").first()
+        adjudicate(campaign_item=place, by=people["curator"], verdict={"score": 5 if bit else 1})
+        return benchmark, {}
+
+    the_same(build, staff=False)
 
 
 sub = sending.sub

@@ -138,3 +138,8 @@ def test_the_history_of_a_row_is_drawn_over_its_snapshots(voted, client, client_
     html = flat(client.get(f"{BASE}/snapshots/", {"of": newest.code, "entry": "Birch"}))
     assert 'class="forest overtime"' in html
     assert client.get(f"{BASE}/plots/history.svg", {"entry": "Nobody"}).status_code == 404
+
+
+def test_a_plot_of_a_bias_that_there_is_not_is_no_page(voted, client):
+    for metric in ("", "?metric=", "?metric=nothing"):
+        assert client.get(f"/leaderboards/grove/plots/bias.svg{metric}").status_code == 404

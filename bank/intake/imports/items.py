@@ -110,8 +110,8 @@ class VerdictItems:
     def find(self, block: Block, specs: Sequence[ItemSpec]) -> dict[str, StoredItem]:
         """The items of these rows by content hash, with their numbers as ids: 0 for one that nobody has announced yet.
 
-        The canonical order of a new item is that of the first row that names it, where whoever gave the verdicts saw
-        nothing hidden. Else it is by name: everybody sees it, and a row may name the better answer first.
+        The canonical order of a new item is by name: everybody sees it, also where its verdicts are sealed, and a row
+        may name the better answer first.
         """
         items = find_items(specs)
         missing: dict[str, tuple[ItemSpec, Sequence[Ref]]] = {}
@@ -123,10 +123,8 @@ class VerdictItems:
             if code:
                 order = _by_order_number(code & (1 << NUMBER) - 1, ids)
                 items[name] = StoredItem(FIRST_PENDING - (code >> NUMBER), order)
-            elif self.context.held:
-                items[name] = StoredItem(0, tuple(pk for _, pk in sorted(zip(refs, ids, strict=True))))
             else:
-                items[name] = StoredItem(0, ids)
+                items[name] = StoredItem(0, tuple(pk for _, pk in sorted(zip(refs, ids, strict=True))))
         return items
 
     def announce(
