@@ -30,6 +30,7 @@ LOOK_EVERY = 0.3  # seconds between looks at the table
 SWEEP_EVERY = 10.0  # seconds between looks for jobs of workers that died
 STATEMENT = 15  # seconds that a statement of the queue may take
 PATIENCE = 20.0  # seconds that a queue has to let go of the database when the worker stops
+LEFT: set[asyncio.Task[Any]] = set()  # tasks that a database which does not answer keeps from ending
 NICE = {jobs.PAGES: 0, jobs.HEAVY: 5}  # web pages and judges come before uploads and backups
 AGAIN = 1.0  # seconds before a database that does not answer is asked again
 
@@ -260,6 +261,7 @@ async def within(seconds: float, *tasks: asyncio.Task[Any]) -> None:
     """Wait for the end of these tasks, but no longer; what they wait for is then left to itself."""
     _, left = await asyncio.wait(tasks, timeout=seconds)
     if left:
+        LEFT.update(left)
         log.warning("The database has not let go of the queue for %.0f seconds: stopping all the same", seconds)
 
 

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts import loop
 from accounts.management.base import UncheckedCommand
-from evalsite import doctor, worker
+from evalsite import doctor, queues, worker
 from judging.work import leases
 
 log = logging.getLogger(__name__)
@@ -43,26 +43,29 @@ class Command(UncheckedCommand):
             raise CommandError(f"{why} Runs still wait; nothing stored is lost.") from None
 
     async def _serve(self, until_idle: bool) -> None:
-        stop = asyncio.Event()
+        stop, ended = asyncio.Event(), threading.Event()
 
         def stopping() -> None:
             stop.set()
-            threading.Thread(target=_end_if_stuck, daemon=True).start()
+            threading.Thread(target=_end_if_stuck, args=(ended,), daemon=True).start()
 
-        with loop.signals(stopping, signal.SIGTERM, signal.SIGINT):
-            await worker.serve(stop=stop, until_idle=until_idle)
-        # What the queue asked of a database that does not answer is left to itself, and would be waited for.
-        threading.Thread(target=_end, args=(AFTERWARDS, 0), daemon=True).start()
+        try:
+            with loop.signals(stopping, signal.SIGTERM, signal.SIGINT):
+                await worker.serve(stop=stop, until_idle=until_idle)
+        finally:
+            ended.set()
+        if queues.LEFT:  # the loop would wait for what is left to itself
+            threading.Thread(target=_end, args=(AFTERWARDS, 0), daemon=True).start()
 
 
-def _end_if_stuck() -> None:
+def _end_if_stuck(ended: threading.Event) -> None:
     """End a worker that was told to stop, where a statement keeps it from that. What it held is free when its lease is
     over.
     """
-    while loop.waits_since() < STUCK:
-        time.sleep(0.5)
-    log.error("The database has not answered for %.0f seconds: the worker ends without it", STUCK)
-    _end(0, 1)
+    while not ended.wait(0.5):
+        if loop.waits_since() >= STUCK:
+            log.error("The database has not answered for %.0f seconds: the worker ends without it", STUCK)
+            _end(0, 1)
 
 
 def _end(seconds: float, status: int) -> None:
