@@ -158,10 +158,6 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
             verdicts.append(GoldVerdict(campaign_item, _checked_verdict(campaign, campaign_item, settled[subject])))
         except ValueError as error:
             problems.append(f"{campaign_item.item.sample.key}: {error}")
-    if not settled and not (source.blind and source.state in Campaign.GOING):
-        raise BadInput(
-            f"{source.name} has no adjudicated verdict, and no item of which most of two labels or more agree."
-        )
     if not verdicts and source.blind and source.state in Campaign.GOING:
         raise BadInput(f"{source.name} is blind and goes on: its verdicts can choose items once it is closed.")
     if most is not None and len(verdicts) > most:

@@ -14,7 +14,7 @@ KEPT = {
     "Sample": "closed metadata status_reason author edition quality_hints position",
     "EvaluatedModel": "simulated",
     "Response": "submission origin",
-    "Item": "content_hash recipe outside blind",
+    "Item": "content_hash recipe outside blind held",
     "Submission": "name changed_by",
     "Upload": "files received folder secret tries",
     "Judge": "paced_until any_host any_address created_at key",

@@ -65,7 +65,7 @@ def stored(part):
     return (Label if part == PEOPLE else Judgment).objects.count()
 
 
-def bring(world, path, *, command=""):
+def bring(world, path, *, command="", **options):
     """As a command brings a file, or several, of this world."""
     chosen = {"map": path.parent / MAP} if world.name == "map" else {}
     for one in path if isinstance(path, list) else [path]:
@@ -74,7 +74,7 @@ def bring(world, path, *, command=""):
             "auto" if world.name == "map" else world.name,
             str(one),
             benchmark="keyed",
-            **chosen | ({"all_parts": True, "visibility": "public"} if command else {}),
+            **chosen | options,
         )
     return Benchmark.objects.get(slug="keyed")
 
@@ -92,10 +92,13 @@ def built(world, folder, bit):
     if not world.brings:
         questions("keyed", keys(bit), kind=world.keys)
         return bring(world, world.write(folder, asked(bit), world.part))
-    benchmark = bring(world, world.write(folder, asked(bit), world.part), command="benchmark")
-    if world.brings != KEYS_IN_FILE:
-        seal(benchmark, bit)
-    return benchmark
+    path = world.write(folder, asked(bit), world.part)
+    if world.brings == KEYS_IN_FILE:
+        return bring(world, path, command="benchmark", all_parts=True, visibility="public")
+    benchmark = bring(world, path, command="benchmark", visibility="public")
+    bring(world, path, command="responses")
+    seal(benchmark, bit)  # before verdicts come in
+    return bring(world, path)
 
 
 @pytest.fixture

@@ -306,8 +306,7 @@ def test_an_unknown_table_is_a_page_of_columns_and_becomes_a_board(unknown, clie
     }
     client.post(f"/bank/uploads/{upload.pk}/confirm/", data)
     assert worker.work(upload)
-    # The models stand by name: the second of the file is the first of its items.
-    assert [label.choice for label in Label.objects.order_by("pk")] == ["second", "first", "tie", "tie"]
+    assert [label.choice for label in Label.objects.order_by("pk")] == ["first", "second", "tie", "tie"]
     assert "Open the board" in flat(client.get("/leaderboards/votes@1/steps/"))
 
 

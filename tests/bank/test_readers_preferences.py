@@ -116,7 +116,7 @@ def test_our_own_export_of_preferences_comes_back_as_the_labels_it_counts(format
     out = tmp_path / f"preferences.{format}"
     assert manage("export", "preferences", "--benchmark", "b", "--format", format, "--output", out)[0] == 0
     assert formats.find("auto", out) is preferences
-    assert [(r.model, r.text) for r in rows_of(preferences, "responses", out)[0]] == [("n", "y"), ("m", "-x")]
+    assert [(r.model, r.text) for r in rows_of(preferences, "responses", out)[0]] == [("m", "-x"), ("n", "y")]
     labels, bad, _ = rows_of(preferences, "labels", out)
     assert bad == []
     assert [(x.sample, x.choice, x.annotator, x.comment) for x in labels] == [

@@ -54,7 +54,7 @@ def test_llmfao_comes_in_whole(llmfao_folder, manage, media):
     assert manage("import_benchmark", "auto", folder, *target, "--public")[0] == 0
     assert manage("import_responses", "auto", folder, *target)[0] == 0
     assert Response.objects.filter(status="empty").count() == 69
-    status, out, _ = manage("import_labels", "auto", folder / "crowd-comparisons.csv", *target)
+    status, out, _ = manage("import_labels", "auto", folder / "crowd-comparisons.csv", *target, "--saw-nothing")
     assert (status, "2,139 items, 1 campaign, 124 annotators, 8,931 labels" in out) == (0, True)
     assert Counter(Label.objects.values_list("choice", flat=True)) == {"tie": 3471, "first": 2911, "second": 2549}
     assert Annotator.objects.count() == 124

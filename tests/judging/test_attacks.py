@@ -211,7 +211,7 @@ def test_by_page_by_command_and_by_api(benchmark, client_of, judge_at, work_on, 
     assert "Length without content" in text_of(client.get(path))
     chosen = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pair", "prompt": "default"}
     seen = client.get(reverse("judging:run-estimate"), chosen | {"attacks": ["padding@1", "praise@1"]})
-    assert "Calls18" in text_of(seen).replace(" ", "")
+    assert "Verdicts18" in text_of(seen).replace(" ", "")
     client.post(path, chosen | {"attacks": ["padding@1", "praise@1"]})
     run = work_on(Run.objects.get())
     shown = client.get(reverse("judging:run-detail", args=[run.pk]))

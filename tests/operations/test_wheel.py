@@ -28,6 +28,7 @@ def test_it_puts_one_package_into_site_packages_and_has_the_licences_of_what_it_
     licences = next(unpacked.glob("*.dist-info")) / "licenses"
     assert {path.relative_to(licences).as_posix() for path in licences.rglob("*LICENSE")} == {
         "LICENSE",
+        "leaderboard/fonts/LICENSE",
         "static/vendor/TABLER-LICENSE",
         "static/vendor/katex/LICENSE",
     }

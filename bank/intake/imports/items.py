@@ -2,18 +2,20 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Model
 
+from bank import exposure
 from bank.database import chunks, unfinished
 from bank.intake.formats.reading import Row, Where
 from bank.intake.formats.records import AS_STORED, Ref, VerdictRecord
 from bank.intake.formats.seen import NameIndex
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
-from bank.models import EvaluatedModel, Item, ItemResponse, Response
+from bank.models import EvaluatedModel, Item, ItemResponse, Response, Sample
 from bank.models.verdict import GRADED
 from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, note_blind_twins, outside_among
 
@@ -110,8 +112,8 @@ class VerdictItems:
     def find(self, block: Block, specs: Sequence[ItemSpec]) -> dict[str, StoredItem]:
         """The items of these rows by content hash, with their numbers as ids: 0 for one that nobody has announced yet.
 
-        The canonical order of a new item is by name: everybody sees it, also where its verdicts are sealed, and a row
-        may name the better answer first.
+        The canonical order of a new item is that of the first row that names it; but by name where verdicts of the
+        benchmark may be sealed: everybody sees the order, and a row may name the better answer first.
         """
         items = find_items(specs)
         missing: dict[str, tuple[ItemSpec, Sequence[Ref]]] = {}
@@ -123,8 +125,10 @@ class VerdictItems:
             if code:
                 order = _by_order_number(code & (1 << NUMBER) - 1, ids)
                 items[name] = StoredItem(FIRST_PENDING - (code >> NUMBER), order)
-            else:
+            elif self.by_name:
                 items[name] = StoredItem(0, tuple(pk for _, pk in sorted(zip(refs, ids, strict=True))))
+            else:
+                items[name] = StoredItem(0, ids)
         return items
 
     def announce(
@@ -185,6 +189,14 @@ class VerdictItems:
         if self.announced:
             with unfinished.included():
                 note_blind_twins(self.context.writer.reserved(Item))
+
+    @cached_property
+    def by_name(self) -> bool:
+        """Whether verdicts of the benchmark, those of this import included, may be sealed."""
+        context = self.context
+        stored = Sample.objects.filter(benchmark=context.benchmark) if context.benchmark else Sample.objects.none()
+        closed = exposure.closed_in(stored) | reduce(or_, context.pending_closed, exposure.NOTHING)
+        return bool(context.hidden_splits) or bool(context.held & closed & exposure.KEYED)
 
     @cached_property
     def may_be_outside(self) -> bool:
