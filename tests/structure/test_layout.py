@@ -192,6 +192,7 @@ DECIDED_IN = {
     "judging/runs/actions.py": "rotations that need no call, where the key is open",
     "judging/runs/attack_report.py": "trials of keyed runs",
     "judging/runs/tryouts.py": "which items are tried out",
+    "bank/intake/imports/items.py": "in which order the answers of new items stand",
     "bank/intake/imports/provenance.py": "says in words what a file closes",
     "annotations/campaigns/choosing.py": "which verdicts choose items for people, and what reviewers are shown",
     "annotations/labels/own.py": "numbers about a closed round",
