@@ -152,7 +152,7 @@ def _models_context(
 
 
 def _coverage(board: PairsBoard) -> str:
-    """``80.0 % of what was asked; of a single model's items 77.5 to 84.3 %``."""
+    """``80.0 % of the items asked about; of each model's own, 77.5 to 84.3 %``."""
     if board.coverage is None:
         return ""
     own = sorted({percent(row.coverage) for row in board.rows if row.coverage is not None}, key=float)
