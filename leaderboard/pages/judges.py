@@ -379,13 +379,15 @@ def _finding(shown: _Shown) -> SafeString:
     n = whole(counted)
     if counted < PROVISIONAL:
         return format_html("{} {} are too few to say who may stand in; it takes {}.", n, on, PROVISIONAL)
+    sets, pooled = data_sets(shown.board), shown.address.params.get(POOL.name) == POOLED
+    where = f"of {n} {on}" if sets < 2 or pooled else f"in the mean over {sets} data sets, {n} {on}"
     person = SafeString()
     if shown.person.value is not None:
         person = format_html("; one more person does on <b>{}%</b>", percent(shown.person.value))
     if all(row.passes is None for row in shown.tested.values()):
         value = percent(shown.value(best).value)
         judge = shown.runs[best].judge
-        return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", judge, value, n, on, person)
+        return format_html("{} agrees with people on <b>{}%</b> {}{}.", judge, value, where, person)
     passed = [run for run in ranked if run in shown.tested and shown.tested[run].passes]
     stand = format_html(
         "{} {} for one of {} people.",
@@ -399,7 +401,7 @@ def _finding(shown: _Shown) -> SafeString:
     if passed:
         who = "They agree" if len(passed) > 1 else "It agrees"
     ties = SafeString() if passed else _with_ties(shown, best)
-    return format_html("{} {} with people on <b>{}%</b> of {} {}{}.{}", stand, who, span, n, on, person, ties)
+    return format_html("{} {} with people on <b>{}%</b> {}{}.{}", stand, who, span, where, person, ties)
 
 
 def _of_judges(passed: int, judges: int) -> str:

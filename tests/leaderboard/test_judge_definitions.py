@@ -281,6 +281,7 @@ def test_a_mean_over_data_sets_has_no_interval_where_one_of_them_is_small(manage
     page = client_of("curator").get("/leaderboards/uneven/judges/?metric=accuracy_with_tie").text
     assert "tiny has 3" in page
     assert "pooled 80.3" in page
+    assert "<b>90.0%</b> in the mean over 2 data sets, 203 items" in page
 
 
 def test_the_interval_of_a_mean_over_data_sets_is_made_of_theirs(manage, folder, board):
