@@ -17,6 +17,7 @@ from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_jud
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
+from stats.figures import number_of
 from stats.prediction import FEWEST_LABELLED_GROUPS, PowerTuned, places_of, prediction_powered
 from stats.proportions import mean
 from stats.results import InvalidCount
@@ -151,7 +152,9 @@ def _tested(
 ) -> StandInRow:
     judge = of_judge(run) | {"settings": run.settings, "epsilon": epsilon}
     if people < FEWEST_PEOPLE:
-        return StandInRow(**judge, reason=f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}")
+        return StandInRow(
+            **judge, reason=f"{number_of(people, 'annotator')}: the test leaves one out and needs {FEWEST_PEOPLE}"
+        )
     if not len(verdicts):
         return StandInRow(**judge, reason="no verdict on what people labelled")
     result = alternative_annotator_test(labels=labels, judge=verdicts, measure=scope.kind.stand_in, epsilon=epsilon)
