@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ class GoldVerdicts:
 
     verdicts: list[GoldVerdict]
     problems: list[str]
+    alike: frozenset[int] = frozenset()  # campaign items of which as much is known elsewhere: decoys come from these
 
 
 @transaction.atomic
@@ -72,14 +73,17 @@ def _mark(campaign_item: CampaignItem, verdict: Mapping[str, Any], note: str, pr
         raise Refused("Somebody has this item or has labelled it, so it stays an ordinary one.")
 
 
-def _after_marking(campaign: Campaign) -> None:
-    draw_decoys(campaign)
+def _after_marking(campaign: Campaign, alike: Collection[int] = ()) -> None:
+    draw_decoys(campaign, alike)
     note_blind_in(campaign)
 
 
 @transaction.atomic
-def mark_all_gold(verdicts: Iterable[GoldVerdict], *, practice: bool = False) -> int:
-    """Mark all of these items or none. Returns how many. Raises BadInput, Refused naming the sample."""
+def mark_all_gold(verdicts: Iterable[GoldVerdict], *, practice: bool = False, alike: Collection[int] = ()) -> int:
+    """Mark all of these items or none; decoys are drawn among those ``alike`` first. Returns how many are marked.
+
+    Raises BadInput, Refused naming the sample.
+    """
     count, campaigns = 0, {}
     for gold in verdicts:
         try:
@@ -88,7 +92,7 @@ def mark_all_gold(verdicts: Iterable[GoldVerdict], *, practice: bool = False) ->
             raise type(error)(f"{gold.campaign_item.item.sample.key}: {error}") from None
         count, campaigns[gold.campaign_item.campaign_id] = count + 1, gold.campaign_item.campaign
     for campaign in campaigns.values():
-        _after_marking(campaign)
+        _after_marking(campaign, alike)
     return count
 
 
@@ -144,7 +148,9 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
     """The adjudicated verdicts of another campaign, or else what a majority of at least two labels says.
 
     Covers items that are in both campaigns and not yet assigned in this one. ``most`` limits their number; this
-    campaign's seed decides which are taken. Raises BadInput for a blind round that goes on and so chooses nothing yet.
+    campaign's seed decides which are taken, and the others may become decoys: who knows the other campaign cannot tell
+    these from gold. Raises BadInput where nothing is found: for a blind round that goes on and so chooses nothing yet,
+    and for one that settled none of these items.
     """
     if source.pk == campaign.pk or source.protocol != campaign.protocol:
         raise BadInput(f"Choose another campaign with the protocol {campaign.protocol}.")
@@ -160,9 +166,15 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
             problems.append(f"{campaign_item.item.sample.key}: {error}")
     if not verdicts and source.blind and source.state in Campaign.GOING:
         raise BadInput(f"{source.name} is blind and goes on: its verdicts can choose items once it is closed.")
+    if not verdicts and not problems:
+        raise BadInput(
+            f"{source.name} settled none of the items that nobody has here yet: that takes an adjudication, or two labels"
+            " of which most agree."
+        )
+    known = {gold.campaign_item.pk for gold in verdicts}
     if most is not None and len(verdicts) > most:
         verdicts = random.Random(keyed("practice", str(campaign.seed))).sample(verdicts, most)
-    return GoldVerdicts(verdicts, problems)
+    return GoldVerdicts(verdicts, problems, frozenset(known.difference(gold.campaign_item.pk for gold in verdicts)))
 
 
 def _take_note(row: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Practice rounds and hidden gold items: when annotators get them, and what the results lead to."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -35,9 +36,10 @@ def of_kind(kind: str, items: "QuerySet[CampaignItem]") -> "QuerySet[CampaignIte
     return items.filter(decoy=True) if kind == DECOY else items.filter(practice=False, gold__isnull=False)
 
 
-def draw_decoys(campaign: Campaign) -> int:
-    """As many decoys as hidden gold, drawn among the ordinary items with the installation's key; returns how many are
-    missing where there are too few of these. Decoys that somebody has had stay, more of them than needed as well.
+def draw_decoys(campaign: Campaign, alike: Collection[int] = ()) -> int:
+    """As many decoys as hidden gold, drawn among the ordinary items with the installation's key, those ``alike`` first;
+    returns how many are missing where there are too few of these. Decoys that somebody has had stay, more of them than
+    needed as well.
     """
     places = CampaignItem.objects.assignable().filter(campaign=campaign)
     gold, decoys = (of_kind(kind, CampaignItem.objects.filter(campaign=campaign)) for kind in KINDS)
@@ -51,7 +53,7 @@ def draw_decoys(campaign: Campaign) -> int:
     ordinary = list(
         places.filter(practice=False, gold__isnull=True, decoy=False).order_by("pk").values_list("pk", flat=True)
     )
-    ordinary.sort(key=lambda pk: keyed("decoys", f"{campaign.seed}:{pk}"))
+    ordinary.sort(key=lambda pk: (pk not in alike, keyed("decoys", f"{campaign.seed}:{pk}")))
     for ids in chunks(ordinary[:missing]):
         CampaignItem.objects.filter(pk__in=ids).update(decoy=True)
     return max(0, missing - len(ordinary))

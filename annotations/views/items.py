@@ -178,7 +178,7 @@ def items_known(request: HttpRequest, pk: int) -> HttpResponse:
     marked = _gold_verdicts(request, campaign)
     if marked.problems and "skip_bad" not in request.POST:
         raise BadInput(_summary(marked.problems) + " Nothing was marked.")
-    count = mark_all_gold(marked.verdicts, practice=practice)
+    count = mark_all_gold(marked.verdicts, practice=practice, alike=marked.alike)
     problems = f" {_summary(marked.problems)}" if marked.problems else ""
     kind = "practice" if practice else "hidden gold"
     messages.success(request, f"{count:,} item{pluralize(count, ' is,s are')} now {kind}.{problems}")

@@ -7,7 +7,7 @@ from django.apps import apps
 from django.utils import timezone
 
 from annotations.assignment.errors import Refused
-from annotations.assignment.gold import GoldVerdict, mark_all_gold, mark_gold, unmark_gold
+from annotations.assignment.gold import GoldVerdict, gold_from_campaign, mark_all_gold, mark_gold, unmark_gold
 from annotations.assignment.leases import next_assignment, skip
 from annotations.assignment.queries import progress_of
 from annotations.campaigns.actions import add_items, close_campaign, copy_campaign, make_campaign
@@ -193,6 +193,24 @@ def test_with_too_few_ordinary_items_all_are_decoys_and_items_that_come_make_up_
     assert len(kinds(again)[1]) == 1
     assert add_items(campaign=again, selection=Selection(candidates_of(again), {})) == 6
     assert len(kinds(again)[1]) == 3
+
+
+def test_who_knows_the_campaign_that_gold_came_from_cannot_tell_it_from_decoys(round_of):
+    """Gold that another campaign settled stood out: of what everybody got, only gold had verdicts there."""
+    source, known_to = round_of(2, overlap=2, items=80, gold=0, gold_rate=0)
+    label_in_turns(source, known_to)
+    close_campaign(campaign=source, now=timezone.now())
+    settled = set(source.campaign_items.values_list("item", flat=True)[:40])
+    source.campaign_items.exclude(item__in=settled).delete()
+    campaign = make_campaign(
+        name="Next", benchmark=source.benchmark, protocol="pair", gold_rate=0.2, overlap=1, annotators=[]
+    )
+    found = gold_from_campaign(campaign, source, most=GOLD)
+    mark_all_gold(found.verdicts, alike=found.alike)
+    gold, decoys = kinds(campaign)
+    everybodys = campaign.campaign_items.filter(pk__in=gold | decoys)
+    assert len(gold) == len(decoys) == GOLD
+    assert set(everybodys.values_list("item", flat=True)) <= settled
 
 
 # ---- what the curator is told ----

@@ -575,6 +575,9 @@ class TestGoldInBulk:
         with pytest.raises(CommandError, match="Round 1 is blind and goes on"):
             call_command("mark_items", "Round 2", "--from", "Round 1", stdout=out)
         close_campaign(campaign=source, now=now)
+        make_campaign(name="Open", benchmark=source.benchmark, protocol=source.protocol, blind=False)
+        with pytest.raises(CommandError, match="Open settled none of the items that nobody has here yet"):
+            call_command("mark_items", "Round 2", "--from", "Open", stdout=out)
         call_command("mark_items", "Round 2", "--from", "Round 1", "--most", "3", stdout=out)
         assert "3 items of 'Round 2' are now hidden gold." in out.getvalue()
         call_command("mark_items", "Round 2", "--from", "Round 1", "--practice", stdout=out)

@@ -47,7 +47,7 @@ class Command(InstallationCommand):
                     f"{counted(len(marked.problems), 'problems')}: nothing was marked (--skip-bad marks the rest)."
                 )
             try:
-                count = mark_all_gold(marked.verdicts, practice=options["practice"])
+                count = mark_all_gold(marked.verdicts, practice=options["practice"], alike=marked.alike)
             except Refused as refusal:
                 raise Failed(str(refusal)) from None
         kind = "practice" if options["practice"] else "hidden gold"
