@@ -121,6 +121,7 @@ bench: $(VENV)/dev
 
 soak: $(VENV)/dev
 	EVALSITE_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
+	$(BIN)/python -m tests.on_postgres --all
 
 # Locks of pyproject.toml without addresses: hashes only. Everything together first; the others take its versions.
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate

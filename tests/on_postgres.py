@@ -1,6 +1,7 @@
-"""The tests that touch the database, once more on PostgreSQL: ``python -m tests.on_postgres [OPTION OF PYTEST ...]``.
+"""What meets SQL of its own, once more on PostgreSQL: ``python -m tests.on_postgres [--all] [OPTION OF PYTEST ...]``.
 
-Takes TEST_POSTGRES_URL, else the server on localhost that lets ``postgres`` in; where none answers it says so.
+With ``--all``, or of files that are named, every test that touches the database. Takes TEST_POSTGRES_URL, else the
+server on localhost that lets ``postgres`` in; where none answers it says so.
 """
 
 import os
@@ -23,11 +24,11 @@ def main() -> int:
     if not answers():
         return 0
     print("The database tests again, on PostgreSQL:", flush=True)
-    folders = [f"tests/{name}" for name in FOLDERS if os.path.isdir(f"tests/{name}")]
-    if any(argument.startswith("tests/") for argument in sys.argv[1:]):
-        folders = []  # those that were named, and no others
-    chosen = "not soak and not browser and not one_database"
-    command = [sys.executable, "-m", "pytest", "-m", chosen, *folders, *sys.argv[1:]]
+    asked = [argument for argument in sys.argv[1:] if argument != "--all"]
+    named = any(argument.startswith("tests/") for argument in asked)
+    chosen = "not soak and not browser" + ("" if named or "--all" in sys.argv else " and both_databases")
+    folders = [] if named else [f"tests/{name}" for name in FOLDERS]
+    command = [sys.executable, "-m", "pytest", "-m", chosen, *folders, *asked]
     try:
         return subprocess.run(
             command,

@@ -16,7 +16,7 @@ from tests.access.world import CANARY, PRIVATE, PUBLIC, spellings
 from tests.hidden import write_criterion
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SAID = f"The second answer misses a thing. It should say: Counts {CANARY} things. So Answer1."
 SEEN = "The second answer misses a thing. It should say: […]. So Answer1."
 HELD = f"The second answer misses a thing: {'/'.join(CANARY)[::-1]}."  # backwards

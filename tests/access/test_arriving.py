@@ -124,7 +124,9 @@ def differing(one, other):
     return [key for key in one if one[key] != other[key]] + sorted(map(str, one.keys() ^ other.keys()))
 
 
-@pytest.mark.parametrize("slug", [PUBLIC, pytest.param("brand-new", marks=pytest.mark.one_database)])
+@pytest.mark.parametrize(
+    "slug", [pytest.param(PUBLIC, marks=pytest.mark.both_databases), pytest.param("brand-new", marks=pytest.mark.soak)]
+)
 @pytest.mark.check("C9")
 def test_while_an_import_waits_at_its_end_every_page_list_export_and_board_is_as_before(
     slug, first, everything, tmp_path

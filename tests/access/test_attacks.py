@@ -48,7 +48,6 @@ def absent(arguments):
     return {key: ABSENT[type(value)] for key, value in arguments.items()}
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 @pytest.mark.check("B2", "B5")
 def test_a_foreign_id_answers_as_an_absent_one(role, world, people, client_of):
@@ -118,7 +117,6 @@ def test_fields_that_are_not_offered_change_nothing(world, client_of, tokens, se
     assert (made.state, made.imported, made.pk != 7_777_777) == ("open", False, True)
 
 
-@pytest.mark.one_database
 @pytest.mark.check("B4")
 def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
     """Asked without a session: whatever GET refuses, everything else refuses or does not know."""
@@ -147,7 +145,6 @@ def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
     assert opened == []
 
 
-@pytest.mark.one_database
 @pytest.mark.check("B4")
 def test_pages_are_got_and_posted_to_and_know_no_other_method(world, client_of):
     client = client_of("administrator")
@@ -164,7 +161,6 @@ def test_pages_are_got_and_posted_to_and_know_no_other_method(world, client_of):
     assert client.options("/api/v1/benchmarks/").status_code == 200
 
 
-@pytest.mark.one_database
 @pytest.mark.check("B4")
 def test_a_number_that_python_does_not_read_is_no_fault_of_ours(world, people):
     """5,000 digits in every field of every page and in the bodies of the API: int() refuses more than 4,300."""
@@ -378,7 +374,6 @@ def test_a_schema_and_its_page_name_no_hidden_field(client):
     assert json.loads(client.get("/api/schema/?format=json").content)["paths"]
 
 
-@pytest.mark.one_database
 @pytest.mark.check("D6")
 def test_no_route_takes_a_form_without_its_token(world, client_of, people):
     """Every route that would do something, asked by a session from elsewhere."""

@@ -25,7 +25,7 @@ from tests.bank.test_submissions import migration
 from tests.judging.conftest import baseline, work_on  # noqa: F401 (fixtures)
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2"), pytest.mark.both_databases]
 ITEMS = 40
 
 
@@ -85,7 +85,7 @@ def changed_by(client, labels):
     return taken, refused
 
 
-@pytest.mark.parametrize("overlap", [1, 2])
+@pytest.mark.parametrize("overlap", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_nobody_reads_others_verdicts_and_then_changes_their_own(overlap, world, people, others, client_of):
     """The finding: with its last label an item's page showed both authors and two judges, and the label could then be
     changed: 40 of 40.

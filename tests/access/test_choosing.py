@@ -26,7 +26,7 @@ from tests.access.test_sealing import LETTERS, SECRETS, drawn, items_of, judged,
 from tests.hidden import ended_before_today
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1", "M2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2")]
 KEY = exposure.Inputs.ANSWER_KEY
 
 

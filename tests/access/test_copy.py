@@ -26,7 +26,7 @@ from bank.management import rotation
 from bank.models import Benchmark, Draft, Sample
 from bank.models.submissions import Submission, SubmissionRules, SubmissionScore
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 PASSWORD = "a long enough password"
 
 

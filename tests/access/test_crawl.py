@@ -139,7 +139,6 @@ def answers(known, asked):
     return of
 
 
-@pytest.mark.one_database
 @as_each(*ROLES)
 @pytest.mark.parametrize(
     "method",
@@ -164,7 +163,6 @@ def test_each_role_gets_through_its_own_doors_only(role, method, answers):
     assert wrong == []
 
 
-@pytest.mark.one_database
 @as_each(*sorted(STAFF))
 @pytest.mark.check("A1")
 def test_staff_read_hidden_text_only_where_they_mean_to(role, answers):
@@ -176,7 +174,6 @@ def test_staff_read_hidden_text_only_where_they_mean_to(role, answers):
     assert {"bank:criteria", "api-sample-criteria"} <= seen
 
 
-@pytest.mark.one_database
 @as_each("anonymous", "guest", "annotator", "researcher")
 @pytest.mark.check("A1", "A2", "A4", "A9")
 def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(role, answers, asked, world):
@@ -214,7 +211,6 @@ def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(r
     assert [where for where, answer in second.items() if answer != first[where]] == []
 
 
-@pytest.mark.one_database
 @as_each(*ROLES)
 @pytest.mark.check("D2")
 def test_every_response_carries_the_headers(role, answers, client_of):
@@ -232,7 +228,6 @@ def test_every_response_carries_the_headers(role, answers, client_of):
         assert headers["Referrer-Policy"] == "same-origin", where
 
 
-@pytest.mark.one_database
 @as_each("curator")
 @pytest.mark.check("D10")
 def test_signed_in_pages_are_kept_nowhere_and_answers_of_the_api_are_asked_for_again(role, answers):

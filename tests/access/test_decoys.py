@@ -103,7 +103,7 @@ def test_to_the_end_what_more_accounts_than_the_overlap_met_is_gold_and_as_many_
 
 def test_no_position_tells_gold_from_decoys(round_of, at_chance):
     """Each block has one of both, at any two places; who guesses the first is right in half of them."""
-    campaign, people = round_of(10, overlap=10)
+    campaign, people = round_of(5, overlap=5)
     gold, decoys = kinds(campaign)
     firsts = []
     for person in people:

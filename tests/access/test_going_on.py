@@ -15,7 +15,7 @@ from leaderboard.models import Snapshot
 from tests.hidden import ended_before_today
 from tests.leaderboard.conftest import brought, folder, grove, judgments, labels, manage, voted  # noqa: F401 (fixtures)
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 BELOW = ("anonymous", "annotator", "researcher")
 MASKED = re.compile(r'csrfmiddlewaretoken" value="[^"]+"|CSRFToken": "[^"]+"')
 API = "/api/v1/leaderboards"

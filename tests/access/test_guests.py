@@ -138,7 +138,6 @@ def test_a_guest_enters_what_is_for_everybody_on_their_own_benchmark(two):
 # ---- every address ----
 
 
-@pytest.mark.one_database
 def test_a_guest_is_an_annotator_on_their_benchmark_and_a_visitor_elsewhere(world, people, client_of):
     """Every address: of their own benchmark as an annotator meets it, all others as somebody signed out does."""
     Campaign.objects.update(open_to_all=True)

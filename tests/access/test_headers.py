@@ -6,7 +6,7 @@ import pytest
 
 from tests.access.world import PUBLIC
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_the_api_answers_304_to_a_known_etag_and_not_to_a_changed_world(world, client_of):

@@ -55,7 +55,6 @@ def test_a_stranger_does_not_get_round_it_by_a_made_up_address(people, five, set
     assert Client().get(BOARD, HTTP_X_FORWARDED_FOR="10.0.0.1, 192.0.2.2").status_code == 200
 
 
-@pytest.mark.one_database
 @pytest.mark.check("E1")
 def test_requests_at_once_all_count(five):
     with ThreadPoolExecutor(40) as pool:
@@ -63,7 +62,6 @@ def test_requests_at_once_all_count(five):
     assert waits.count(0) == 7
 
 
-@pytest.mark.one_database
 def test_the_next_minute_begins_anew(five, monkeypatch):
     assert [bool(middleware.count_request("192.0.2.1", most=1)) for _ in range(2)] == [False, True]
     monkeypatch.setattr(middleware.time, "time", lambda: 1_700_000_070.0)

@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 HREF = re.compile(r'<a[^>]*\shref="([^"#]*)')
 MOST = 120
 

@@ -32,7 +32,7 @@ from tests.access.test_sealing import judged, questions
 from tests.hidden import criteria
 from tests.leaderboard import test_editions_in_steps as sending
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1")]
 BELOW = ("anonymous", "annotator", "researcher")
 SAMPLES = 12
 KEYS = "ABCDABCDABCD"
@@ -115,7 +115,7 @@ def test_labels_from_a_file_tell_no_key(the_same, tmp_path):
     the_same(build)
 
 
-@pytest.mark.parametrize("settings", [{"criteria": False}, {}])
+@pytest.mark.parametrize("settings", [{"criteria": False}, pytest.param({}, marks=pytest.mark.soak)])
 def test_judgments_from_a_file_tell_no_key(settings, the_same, tmp_path):
     def build(bit):
         benchmark = keyed(bit)
@@ -254,7 +254,7 @@ def test_an_invitation_to_one_benchmark_opens_no_other(the_same, people):
     the_same(build, ("newcomer", "given"))
 
 
-@pytest.mark.parametrize(("samples", "bounded"), [(8, ""), (SAMPLES, OVER_TEN)])
+@pytest.mark.parametrize(("samples", "bounded"), [(8, ""), pytest.param(SAMPLES, OVER_TEN, marks=pytest.mark.soak)])
 def test_who_has_labelled_blind_reads_no_judge_before_the_round_closes(samples, bounded, the_same, people):
     def build(bit):
         benchmark = questions("blinded", ["It is told."] * samples, kind="guideline", models=("lark", "wren"))
@@ -272,6 +272,7 @@ def test_who_has_labelled_blind_reads_no_judge_before_the_round_closes(samples, 
     the_same(build, (*BELOW, "given"), kinds=("pair",), bounded=bounded)
 
 
+@pytest.mark.soak
 def test_what_a_curator_decides_of_a_hidden_split_tells_nobody(the_same, people):
     def build(bit):
         benchmark = questions("blinded", ["It is told."] * SAMPLES, kind="guideline", hidden_splits=["test"])

@@ -34,8 +34,6 @@ from tests.access.knowing_files import (
     WORLDS,
     Question,
     about,
-    generic_categories,
-    generic_pairs_with_the_better_one_first,
     lines,
     preferences,
 )
@@ -44,7 +42,7 @@ from tests.access.test_neighbours import BELOW, OTHER, SAMPLES, keys
 from tests.access.test_sealing import questions
 from tests.hidden import write_criteria
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1")]
 KINDS = {SINGLES: ("score", "nominal"), PAIRS: ("pair",), BATCHES: ("batch",)}
 # What the shape of a format could hold, and no file of it says: the reader or the map names a judge, or no verdict.
 NEVER = {
@@ -133,17 +131,14 @@ def test_every_format_that_brings_labels_or_judgments_has_its_world():
     assert mapped == wide | {(part, part) for part in (PEOPLE, JUDGES) if part in mapping.SHAPES}
 
 
-ONCE_TOLD = (generic_pairs_with_the_better_one_first, generic_categories, preferences)  # by order, by list, by both
-QUICK = [world for world in WORLDS if world.write in ONCE_TOLD and world.part == PEOPLE]
+# Of a file of preferences both the order of answers and the list of categories told keys once: it is tried each time.
+EACH = [
+    pytest.param(world, marks=() if (world.write, world.part) == (preferences, PEOPLE) else pytest.mark.soak)
+    for world in WORLDS
+]
 
 
-@pytest.mark.parametrize("world", QUICK, ids=str)
-def test_neither_the_order_of_answers_nor_a_list_of_categories_tells_a_key(world, told, tmp_path):
-    told(lambda bit: built(world, tmp_path, bit), kind=world.kind, rows=world.rows(SAMPLES), part=world.part)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("world", [world for world in WORLDS if world not in QUICK], ids=str)
+@pytest.mark.parametrize("world", EACH, ids=str)
 def test_no_format_tells_a_key(world, told, tmp_path):
     told(lambda bit: built(world, tmp_path, bit), kind=world.kind, rows=world.rows(SAMPLES), part=world.part)
 
@@ -225,6 +220,7 @@ def test_no_export_that_comes_in_again_tells_a_key(what, part, shape, kind, told
     told(build, kind=kind, rows=world.rows(SAMPLES), part=part)
 
 
+@pytest.mark.soak
 def test_the_number_of_categories_in_a_file_tells_no_key(told, tmp_path):
     """One that is given of a sealed sample alone would count among those that two people could have agreed on."""
 

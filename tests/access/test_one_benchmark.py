@@ -94,7 +94,6 @@ def met(world, client_of, monkeypatch):
     return ask
 
 
-@pytest.mark.one_database
 @pytest.mark.check("A1", "B1", "B2")
 def test_a_curator_of_one_benchmark_learns_nothing_of_another(world, people, met):
     before = met()

@@ -16,7 +16,7 @@ from tests.access.test_crawl import admitted
 from tests.access.test_routes import doors
 from tests.access.world import PRIVATE, PUBLIC
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 OWN = re.compile(rb'<form id="personal".*?</form>|<p class="small dim">As of [^<]*</p>', re.DOTALL)
 QUERIES = ("", "?source=some-judge&model=model-one&outcome=win&a=model-one&b=model-two")
 

@@ -126,7 +126,7 @@ def guessed(client, benchmark):
     return sum(good.get(sample, "A") == secret for sample, secret in secrets_of(benchmark).items())
 
 
-@pytest.mark.parametrize("kind", ["answer_key", "exact_reference"])
+@pytest.mark.parametrize("kind", ["answer_key", pytest.param("exact_reference", marks=pytest.mark.soak)])
 def test_no_key_follows_from_labels_that_a_file_brings(kind, client_of, at_chance, tmp_path):
     """The finding: 40 of 40 for an anonymous visitor, since the campaign was made as if people had seen nothing."""
     benchmark = world("keyed", drawn(LETTERS, kind), kind=kind)

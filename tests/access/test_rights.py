@@ -81,8 +81,7 @@ def test_a_grant_is_for_a_person_or_a_team_and_for_one_right(people):
 # ---- seeing a private benchmark ----
 
 
-@pytest.mark.one_database
-@pytest.mark.parametrize("role", ["annotator", "researcher"])
+@pytest.mark.parametrize("role", [pytest.param("annotator", marks=pytest.mark.soak), "researcher"])
 def test_who_may_view_a_private_benchmark_meets_it_as_the_role_meets_a_public_one(role, world, people, client_of):
     def met(slug):
         made = client_of(role)

@@ -375,7 +375,6 @@ def refused(answer):
     return login or answer.status_code in (401, 403)
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.check("B1")
 def test_a_token_opens_what_a_session_opens(role, world, tokens, client):
@@ -412,7 +411,6 @@ def test_a_private_picture_is_not_served_below_staff(world, client_of):
     assert client_of("curator").get(path).status_code == 200
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     "query",
     [
@@ -442,7 +440,6 @@ def test_a_parameter_that_is_no_filter_is_an_error(role, query, world, client_of
             assert answer.status_code == 400, (name, query)
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.check("B1")
 def test_every_address_without_arguments_answers_where_there_is_nothing_yet(role, people, client_of):
@@ -467,7 +464,6 @@ def test_an_undeclared_view_is_closed(rf, people):
             AccessMiddleware(lambda r: HttpResponse()).process_view(request, lambda r: HttpResponse(), (), {})
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "guest", "annotator", "researcher"])
 def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     # Nothing of a benchmark, no page, and a page that the rule closes before anything is looked for.

@@ -26,7 +26,7 @@ from leaderboard.submissions import standing
 from tests.access.test_sealing import API, judged, pairs_with, questions, rows_of, secrets_of, submit
 from tests.hidden import change, criteria, show
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1", "M2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2")]
 BELOW = ("anonymous", "annotator", "researcher")
 OPEN, HIDDEN = 20, 30
 

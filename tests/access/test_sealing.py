@@ -37,7 +37,7 @@ from tests.judging.conftest import baseline, judge_at, work_on  # noqa: F401 (fi
 from tests.judging.server import Server, answer
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1", "M2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2")]
 LETTERS = "ABCD"
 BELOW = ("anonymous", "annotator", "researcher")
 SECRETS = 200

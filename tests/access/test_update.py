@@ -20,7 +20,7 @@ from tests.bank.test_submissions import migration
 from tests.hidden import change, criteria
 from tests.judging.conftest import baseline, judge_at, work_on  # noqa: F401 (fixtures)
 
-pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2"), pytest.mark.both_databases]
 FACTS = (
     (Sample, "closed", exposure.NOTHING),
     (Run, "held", exposure.NOTHING),

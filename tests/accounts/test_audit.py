@@ -11,7 +11,7 @@ from accounts import audit
 from accounts.models import AuditEntry
 from tests.access.world import PUBLIC
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

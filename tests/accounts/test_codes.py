@@ -13,7 +13,7 @@ from accounts.models import AuditEntry, SecondFactor, Session, User
 from accounts.tokens import make_token
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 PAGE, SECOND, PASSWORD = "/accounts/codes/", "/accounts/code/", "a-long-password"
 
 

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from accounts import installation_key
 from accounts.models import InstallationKey
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_the_same_message_gives_the_same_hash_for_one_purpose_and_no_other():

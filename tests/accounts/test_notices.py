@@ -14,7 +14,7 @@ from accounts.models import AuditEntry, Mail, Notice, SavedView, Token, User
 from accounts.tokens import make_token
 from tests.accounts.mail_server import MailServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def tell(person, number=1):

@@ -10,7 +10,7 @@ from accounts.tokens import make_token
 from annotations.models import Annotator
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 PAGE = "/people/"
 
 

@@ -183,7 +183,6 @@ def test_a_token_of_one_scope_opens_the_routes_of_that_scope_alone(scope, people
             assert (answer.status_code == 403) == (needed != scope), name
 
 
-@pytest.mark.one_database
 def test_the_document_says_of_every_operation_which_scope_it_needs():
     for path, operations in _schema()["paths"].items():
         for method, operation in operations.items():
@@ -193,7 +192,6 @@ def test_the_document_says_of_every_operation_which_scope_it_needs():
             assert not writes, (method, path)
 
 
-@pytest.mark.one_database
 def test_whatever_only_staff_may_change_needs_the_scope_run():
     for rule, (roles, scope, _) in RULES.items():
         own = rule in ("label", "submit")

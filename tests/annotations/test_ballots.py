@@ -24,7 +24,6 @@ from tests.annotations.kinds import ANALYSIS, SECRET, WEIGHTS, benchmark_of, cam
 from tests.hidden import change, criteria, show
 from tests.markup import flat
 
-pytestmark = pytest.mark.one_database
 SCALE = [{"value": 0, "label": "No"}, {"value": 0.5}, {"value": 10, "label": "Yes", "about": "All of it."}]
 PARTS = tuple(Component(key, "", weight) for key, weight in WEIGHTS.items())
 OPTIONS = (Option("A", "B", "two"), Option("B", "C", "three"), Option("C", "A", "one"))

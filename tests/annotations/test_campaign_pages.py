@@ -17,7 +17,7 @@ from bank.models import Benchmark, Item
 from tests.annotations.kinds import benchmark_of
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def text_of(response):

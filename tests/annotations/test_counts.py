@@ -11,7 +11,7 @@ from bank.models import Item
 from tests.annotations.test_quality import answer
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def text_of(response):

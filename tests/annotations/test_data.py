@@ -28,7 +28,7 @@ from judging.models import Judge, Judgment, Run, RunItem
 from tests.annotations import kinds
 from tests.hidden import write_criterion
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 GIVEN = {
     "pairwise-criteria": {"choice": "undecided", "situation": 2},
     "score": {"score": 4},

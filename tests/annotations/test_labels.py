@@ -13,6 +13,8 @@ from annotations.labels.actions import change_label, save_draft, submit_label
 from annotations.models import Assignment, Label, LabelRevision
 from tests.annotations.conftest import at_once
 
+pytestmark = pytest.mark.both_databases
+
 LATER = timedelta(minutes=5)
 
 

@@ -33,6 +33,8 @@ from bank.errors import BadInput
 from tests.annotations.conftest import at_once
 from tests.once import key
 
+pytestmark = pytest.mark.both_databases
+
 MINUTE = timedelta(minutes=1)
 FIRST = {"choice": "left"}
 

@@ -17,7 +17,7 @@ from judging.models import Judge, Judgment, Run
 from judging.runs.juries import make_jury
 from tests.annotations.kinds import benchmark_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 AGREED = {"agree": True}
 FIRST = {"choice": "left"}
 

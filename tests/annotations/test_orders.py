@@ -14,7 +14,7 @@ from bank.models import Item
 from leaderboard.view import scope_of
 from leaderboard.votes import labels_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 FIRST = {"choice": "left"}
 
 

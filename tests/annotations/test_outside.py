@@ -19,7 +19,7 @@ from tests.annotations.test_quality import answer
 from tests.annotations.test_rounds import label_all, signed_in
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 ASKED = "Your labels are **published** without your name."
 CODE, BACK = "C1A2B3", "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 PID = "5f1e0c8a9b7d4e3f2a1b0c9d"

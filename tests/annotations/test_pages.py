@@ -15,7 +15,7 @@ from tests.access.world import write_criteria
 from tests.bank.conftest import picture
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FRAGMENT = {"HTTP_HX_REQUEST": "true"}
 NAMED = ["As GPT-4, I see two.", "I am LLaVA-1.5 and **I** see <b>three</b>."]

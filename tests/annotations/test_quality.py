@@ -14,7 +14,7 @@ from annotations.labels.actions import change_label, submit_label
 from annotations.labels.verdicts import disagreement, is_right, majority_word, verdict_key
 from annotations.models import Campaign, CampaignItem, Label, Membership
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 CANONICAL = {"first": "second", "second": "first"}
 
 

@@ -21,7 +21,7 @@ from tests.annotations import kinds
 from tests.annotations.test_quality import answer, known
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def signed_in(annotator):

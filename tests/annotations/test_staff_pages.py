@@ -42,7 +42,7 @@ from tests.annotations.test_quality import answer
 from tests.bank.conftest import picture
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def text_of(response):

@@ -14,7 +14,7 @@ from annotations.models import Campaign, Label
 from bank.models import Item
 from tests.annotations import kinds
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def labelled(protocol, verdict, each, **settings):

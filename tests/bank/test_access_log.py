@@ -13,7 +13,7 @@ import bank.criteria
 from bank.models import AccessedSample, CriteriaAccess, Sample
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 LOG = "/bank/access-log/"
 
 

@@ -20,7 +20,7 @@ from bank.samples.reviews import close_round, decide, give_review, open_round, r
 from tests.bank.conftest import picture
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 FINE = {name: {"ok": True, "note": ""} for name in GUIDELINE}
 FLAWED = FINE | {"clarity": {"ok": False, "note": "Too dark"}}
 

@@ -8,7 +8,7 @@ from bank.database import bulk
 from bank.database.unfinished import newest_id
 from bank.models import Benchmark, Import, Sample
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

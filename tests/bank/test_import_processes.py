@@ -29,7 +29,7 @@ from leaderboard.votes import arrays
 from tests.bank.conftest import picture
 from tests.bench import importing
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 TABLES = (Benchmark, Sample, SampleImage, Criterion, EvaluatedModel, Response, Item, Judgment)
 
 

@@ -10,7 +10,7 @@ from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Sampl
 from judging.models import Judgment, Run
 from tests.bank.conftest import RESPONSES, SAMPLES, picture
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def counts():

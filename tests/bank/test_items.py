@@ -14,7 +14,7 @@ from tests.annotations.conftest import at_once
 from tests.bank.conftest import RESPONSES
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 PAGE = "/bank/benchmarks/small/items/"
 COUNT = PAGE + "count/"
 API = "/api/v1/items/"

@@ -21,7 +21,7 @@ from bank.submissions.scoring import is_kept
 from leaderboard.pages.submissions import scores_as_json
 from tests.bank.test_submissions import EVERY, LABELS, NOON
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 SPLITS = {f"choice{n}": LABELS for n in range(5)} | {f"yes{n}": ("yes", "no") for n in range(2)}
 SIZE, TELLINGS, MORE = 40, 50, 0.05
 OWN = ("vanilla", "accuracy")
@@ -94,6 +94,7 @@ def by_split(answers):
 
 
 @pytest.mark.check("I1")
+@pytest.mark.soak
 @pytest.mark.parametrize(("changes", "together"), [(3, 2)])
 def test_hill_climbing_learns_nothing(changes, together, target, two):
     """So many answers a split are changed at a time; what does better is kept. Two people take turns, each with all of
@@ -116,7 +117,7 @@ def test_hill_climbing_learns_nothing(changes, together, target, two):
 
 
 @pytest.mark.check("I1")
-@pytest.mark.parametrize(("changes", "together"), [(3, 2), (30, 1)])
+@pytest.mark.parametrize(("changes", "together"), [(3, 2), pytest.param(30, 1, marks=pytest.mark.soak)])
 def test_hill_climbing_from_a_score_that_was_told_learns_nothing(changes, together, target, two):
     """The same over all choices as one split, from answers of which half are right: there is a score to climb from."""
     Sample.objects.filter(split__startswith="choice").update(split="choice")
@@ -182,6 +183,7 @@ def test_a_linear_programme_over_all_that_was_told_learns_nothing(target, two):
 
 
 @pytest.mark.check("I1")
+@pytest.mark.soak
 def test_a_vote_of_random_letters_by_their_score_learns_nothing(target, two):
     votes = {key: dict.fromkeys(labels_of(key), 0.0) for key in target.keys}
     for said, told in random_letters(target, two[0], 3):

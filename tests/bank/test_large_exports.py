@@ -12,6 +12,8 @@ from bank.models.items import content_hash
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.once import once
 
+pytestmark = pytest.mark.both_databases
+
 SAMPLES = 1_200  # each with two answers of its own
 TABLES = ["samples", "responses", "items", "labels", "judgments", "preferences"]
 ROWS = dict.fromkeys(TABLES, SAMPLES) | {"responses": 2 * SAMPLES}

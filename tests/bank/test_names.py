@@ -21,7 +21,6 @@ from leaderboard.view import scope_of
 COMPOSED, DECOMPOSED = "Andr\u00e9", "Andre\u0301"
 
 
-@pytest.mark.one_database
 @given(st.text(max_size=30))
 def test_a_name_is_one_however_unicode_spells_it(text):
     stored = as_stored(text)
@@ -31,7 +30,6 @@ def test_a_name_is_one_however_unicode_spells_it(text):
     assert as_stored(f"\u00a0{text}\t") == stored
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     "name", ["GPT-4 (v)", "=cmd|' /C calc'!A0", "Яндекс", "نموذج", "می\u200cخواهم", "👩\u200d🔬", "模型 1"]
 )
@@ -39,7 +37,6 @@ def test_a_name_in_any_script_stays_as_it_is(name):
     assert as_stored(name) == name
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     "alike", [" GPT 4", "GPT  4", "GPT\u00a04", "GPT\u200b 4", "\ufeffGPT 4", "GPT\u202e 4", "GPT 4\n"]
 )

@@ -13,7 +13,7 @@ from bank.criteria import Criterion
 from bank.intake.formats.reading import rows
 from bank.models import Benchmark, Response, Sample
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 SAMPLE = {"key": "a", "instruction": "?"}
 # What stands in the file, and the field that is blamed; None: it comes in as it is.
@@ -185,7 +185,6 @@ def test_parquet_comes_in_and_its_faults_are_told_by_record(folder, manage):
     assert Sample.objects.count() == 2
 
 
-@pytest.mark.one_database
 def test_a_text_that_a_parquet_file_holds_once_for_all_rows_is_held_once_when_they_are_read(tmp_path):
     table = pa.table({"key": [str(number) for number in range(200)], "instruction": ["x" * 2**20] * 200})
     path = parquet(tmp_path / "samples.parquet", table)

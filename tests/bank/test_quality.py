@@ -12,6 +12,8 @@ from bank.models import Sample
 from bank.samples import quality
 from bank.samples.quality import BY_NAME, gives_away, hints_for, hints_in, near_duplicates
 
+pytestmark = pytest.mark.both_databases
+
 
 def scene(*, size=(800, 600), shift=0, kind="PNG"):
     """Bytes of a drawing with a gradient, so that its hash tells something."""

@@ -6,7 +6,7 @@ from bank.models import Benchmark, Sample
 from bank.samples import capabilities
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from bank.intake.formats.reading import Problem
 from bank.models import Benchmark, Capability, Item, Response, Sample, SampleImage
 from judging.models import Judgment, Run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_mllm_bench_comes_in_whole(shared_data, manage, media):

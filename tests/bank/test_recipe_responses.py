@@ -9,7 +9,7 @@ from bank.recipes import spec, store
 from tests.bank.conftest import folder, manage
 
 __all__ = ["folder", "manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 POOL = {"by": "first-token", "sum": "total", "pool": [["A", -0.1], ["B", None]], "mass": 0.9}
 ROW = {"sample": "q1", "model": "m", "recipe": "mine@1", "text": "A", "likelihoods": POOL}
 FIELDS = (

@@ -13,7 +13,7 @@ from bank.models import Response, Sample
 from judging.models import Judgment
 
 FILES = Path(__file__).resolve().parent.parent / "data" / "reported"
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def bring(what, name, benchmark, *arguments, format="generic"):

@@ -11,7 +11,7 @@ from bank.criteria import Criterion
 from bank.management import rotation
 from judging.models import Attempt, Judgment
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def tokens():

@@ -28,7 +28,7 @@ from bank.submissions.scoring import is_kept
 from tests.annotations.conftest import at_once
 from tests.hidden import criteria
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 LABELS = ("A", "B", "C", "D")
 PRIOR = {"first": lambda n: n % 2, "better": lambda n: n % 4, "worse": lambda n: n % 3 == 0}

@@ -26,7 +26,7 @@ from judging.models import Judgment, Run
 from tests.bank.conftest import picture
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture(autouse=True)

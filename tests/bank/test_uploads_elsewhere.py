@@ -20,6 +20,8 @@ from tests.bank.conftest import picture
 from tests.bank.test_uploads_killed import CONFIRM, DIES, PREPARE, SEEN
 from tests.judging.outside import Installation, installation
 
+pytestmark = pytest.mark.both_databases
+
 ROWS = 400
 
 

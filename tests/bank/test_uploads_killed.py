@@ -8,6 +8,8 @@ import pytest
 
 from tests.judging.outside import installation
 
+pytestmark = pytest.mark.both_databases
+
 ROWS = 6_000
 PREPARE = """
 from accounts.models import User

@@ -53,7 +53,7 @@ def test_whichever_half_an_installation_draws_the_same_answers_are_told_once_and
     keys = {row["key"]: row["answer"] for row in rows}
     said = [json.loads(line) for line in (tmp_path / "my-model.jsonl").read_text(encoding="utf-8").splitlines()]
     marks = [row["text"] == f"The answer is {keys[row['sample']]}." for row in said]
-    for seed in range(500):
+    for seed in range(60):
         coin = random.Random(seed)
         hits = [mark for mark in marks if coin.random() < 0.5]
         asked = {"hits": hits, "cluster": range(len(hits))}

@@ -27,7 +27,7 @@ from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of
 from tests.judging.test_protocols import item_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ABOUT = Material(
     instruction="What is on the table?",

@@ -11,7 +11,7 @@ from judging.work import batches
 from tests.judging.batch_endpoint import BatchEndpoint, said
 from tests.judging.server import Server, answer, error
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def text_of(line) -> str:

@@ -20,7 +20,7 @@ from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of
 from tests.markup import flat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 LIST = "judging:judgment-list"
 
 

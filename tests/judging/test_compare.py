@@ -10,7 +10,7 @@ from judging.runs.compare import CannotCompare, compare
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import choices, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 BOTH = {"settings": {"order": "both", "criteria": True}}
 
 

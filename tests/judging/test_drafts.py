@@ -19,7 +19,7 @@ from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 SECRET = "Names the quagga in the corner."
 
 

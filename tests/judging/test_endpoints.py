@@ -25,7 +25,7 @@ from tests.judging import server as endpoint
 from tests.judging.server import Server, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 VOTE = answer("Answer1")
 # As OpenRouter documents it.

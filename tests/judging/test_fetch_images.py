@@ -13,7 +13,7 @@ from judging.endpoints.client import PublicResolver
 from tests.bank.conftest import manage
 
 __all__ = ["manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def png(number=0) -> bytes:

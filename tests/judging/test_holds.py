@@ -13,6 +13,8 @@ from judging.work import budget, curve, leases, run_kinds, store
 from judging.work.identity import Reported
 from tests.judging.small import make_benchmark
 
+pytestmark = pytest.mark.both_databases
+
 NOWHERE = "http://127.0.0.1:9/v1"
 
 

@@ -16,7 +16,7 @@ from tests.judging.test_compare import BOTH, votes
 from tests.judging.test_pages import text_of
 from tests.judging.test_protocols import item_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def said(run: Run, column: str = "choice") -> list:

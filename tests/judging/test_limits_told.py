@@ -124,7 +124,6 @@ class Window(Bucket):
         return self.most / self.rate - passed
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("kind", [Bucket, Window])
 def test_an_endpoint_that_tells_its_limit_refuses_fewer_calls(kind, start, judge_at, work_on):
     many, refused, seconds = make_benchmark(samples=40, slug="many", pictures=False), {}, {}

@@ -21,7 +21,7 @@ from tests.hidden import ended_before_today, write_criterion
 from tests.judging.server import Server, answer, error
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

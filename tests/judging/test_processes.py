@@ -22,6 +22,7 @@ def slow(call):
 
 
 @pytest.mark.check("F6")
+@pytest.mark.both_databases
 def test_a_run_that_is_killed_and_started_again_repeats_only_the_calls_in_flight(here):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -40,6 +41,7 @@ def test_a_run_that_is_killed_and_started_again_repeats_only_the_calls_in_flight
 
 @pytest.mark.soak
 @pytest.mark.check("F6")
+@pytest.mark.both_databases
 def test_fifty_kills_of_the_worker_leave_one_judgment_each(here):
     with Server(slow) as server:
         case = Case(here, server, name="killed-often", samples=2000)
@@ -53,7 +55,6 @@ def test_fifty_kills_of_the_worker_leave_one_judgment_each(here):
         case.check(repeated=50 * CONCURRENCY)
 
 
-@pytest.mark.one_database
 def test_a_run_stopped_at_the_terminal_pauses_with_exit_status_1_and_the_same_command_goes_on(here):
     with Server(slow) as server:
         case = Case(here, server, name="stopped", samples=30)
@@ -68,6 +69,7 @@ def test_a_run_stopped_at_the_terminal_pauses_with_exit_status_1_and_the_same_co
         case.check(repeated=0)
 
 
+@pytest.mark.both_databases
 def test_a_terminated_worker_hands_its_run_to_the_next(here):
     with Server(slow) as server:
         case = Case(here, server, name="terminated", samples=30)
@@ -81,7 +83,6 @@ def test_a_terminated_worker_hands_its_run_to_the_next(here):
         case.check(repeated=0)
 
 
-@pytest.mark.one_database
 def test_settings_on_the_command_line_are_those_of_the_protocol(here):
     with Server(slow) as server:
         case = Case(here, server, name="set", samples=3)
@@ -109,6 +110,7 @@ answer = store.save(spec.parsed(value))[0].pk
 
 
 @pytest.mark.check("F6")
+@pytest.mark.both_databases
 def test_an_evaluation_that_is_killed_between_the_turns_of_its_questions_goes_on_where_it_stopped(here):
     gate = Gate(answer("A"))
     with Server(gate) as server:

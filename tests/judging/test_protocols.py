@@ -15,7 +15,7 @@ from judging.runs.plan import planned_judgments
 from tests.hidden import write_criterion
 from tests.judging.server import Server, answer, error
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 KINDS = {"score": "score", "components": "score", "batch": "batch"}
 
 

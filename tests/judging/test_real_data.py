@@ -11,7 +11,7 @@ from judging.models import Run, reason_key
 from tests.judging.server import Server, answer, completion, error, status
 from tests.judging.small import QUICK
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_sixty_real_items_come_to_their_exact_ends(shared_data, judge_at, start, work_on):

@@ -13,7 +13,7 @@ from bank.models import Benchmark, Sample
 from judging.models import Judgment, Run
 from tests.judging.server import Server, answer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 FEW = 3
 MODEL = "gpt-4o-mini-2024-07-18"

@@ -116,6 +116,7 @@ def frame_of(recipe, benchmark):
     return marked_answers.as_frame(recipe, store.spec_of(recipe), benchmark)
 
 
+@pytest.mark.both_databases
 def test_reasons_then_likelihoods_are_two_turns_of_one_conversation(quiz, recipe, evaluate):
     mine = recipe(turns=COT_THEN_LIKELIHOOD)
     evaluation, calls, _ = evaluate(mine, Talker(sure()))
@@ -361,6 +362,7 @@ def test_a_label_that_is_not_returned_counts_nothing_and_of_none_at_all_nothing_
     assert (failed.status, failed.reason) == ("error", "the endpoint returned no log-probabilities")
 
 
+@pytest.mark.both_databases
 def test_what_failed_is_asked_again_from_where_it_stood(quiz, recipe, evaluate, work_on):
     mine = recipe(turns=COT_THEN_LIKELIHOOD)
     talker, failing = Talker(sure()), {"q3"}
@@ -407,6 +409,7 @@ def test_what_is_answered_is_not_asked_again_and_five_tried_ones_are_part_of_the
     assert (len(again), bool(evaluation.finished_at)) == (0, True)
 
 
+@pytest.mark.both_databases
 def test_a_command_asks_again_what_failed_and_goes_on_with_new_questions(quiz, recipe, judge_at, capsys):
     recipe(turns=[{"kind": "likelihood"}])
     talker = Talker(sure(), broken={"q3"})

@@ -28,7 +28,7 @@ from judging.work.pace import Limiter
 from tests.judging.server import Server, after, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 WALNUT = "A walnut bowl"
 
@@ -489,7 +489,6 @@ def test_a_worker_that_is_to_stop_ends_though_the_database_stays_away(start, jud
     assert (run.state, run.judgments.count()) == (Run.State.FINISHED, 6)
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.check("F15")
 def test_on_a_full_disk_a_run_waits_and_goes_on_when_there_is_room(start, judge_at, work_on, caplog):

@@ -80,6 +80,7 @@ def two(here):
 
 
 @pytest.mark.check("F10")
+@pytest.mark.both_databases
 def test_two_workers_share_a_run_and_no_call_is_made_twice(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -98,6 +99,7 @@ def test_two_workers_share_a_run_and_no_call_is_made_twice(two):
 
 
 @pytest.mark.check("F6")
+@pytest.mark.both_databases
 def test_when_one_of_two_is_killed_the_other_finishes_and_repeats_its_calls_in_flight_alone(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -111,6 +113,7 @@ def test_when_one_of_two_is_killed_the_other_finishes_and_repeats_its_calls_in_f
         case.check(repeated=CONCURRENCY - 1)
 
 
+@pytest.mark.both_databases
 def test_a_pause_and_a_cancel_reach_both_workers_and_nothing_is_lost_or_doubled(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -130,7 +133,6 @@ def test_a_pause_and_a_cancel_reach_both_workers_and_nothing_is_lost_or_doubled(
         assert len(case.judgments) == len(set(case.judgments)) == len(server.calls) < case.jobs
 
 
-@pytest.mark.one_database
 def test_a_worker_that_is_stopped_leaves_the_run_to_the_other(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -143,7 +145,6 @@ def test_a_worker_that_is_stopped_leaves_the_run_to_the_other(two):
         case.check(repeated=0)
 
 
-@pytest.mark.one_database
 def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(two):
     gate = Gate(answer("Answer1"))
     with Server(gate) as server:
@@ -159,7 +160,6 @@ def test_two_workers_overspend_a_budget_by_no_more_than_their_calls_in_flight(tw
         assert 80 - CONCURRENCY <= len(server.calls) <= 80 + CONCURRENCY
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("ahead", [45, pytest.param(-45, marks=pytest.mark.soak)])
 def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than_the_judge_takes(two, ahead):
     gate = Gate(after(0.15, answer("Answer1")))
@@ -173,7 +173,6 @@ def test_workers_whose_clocks_differ_make_no_call_twice_and_no_more_at_once_than
         assert server.most_in_flight == CONCURRENCY
 
 
-@pytest.mark.one_database
 @pytest.mark.check("K7")
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.soak)])
 def test_what_is_spent_over_many_kills_is_what_the_endpoint_counted(here, kills):
@@ -211,7 +210,6 @@ def test_a_worker_without_the_pictures_beside_a_good_one_burns_none_of_the_run(h
         assert here.sql("SELECT count(*) FROM judging_workerbeat WHERE lacks_pictures") == [(0,)]
 
 
-@pytest.mark.one_database
 def test_a_command_whose_reader_has_gone_ends_quietly_and_its_run_is_finished(here):
     with Server(lambda call: answer("Answer1")) as server:
         case = Case(here, server, name="unread", samples=10)
@@ -226,6 +224,7 @@ def test_a_command_whose_reader_has_gone_ends_quietly_and_its_run_is_finished(he
 
 
 @pytest.mark.soak
+@pytest.mark.both_databases
 def test_three_workers_of_an_endpoint_that_fails_every_call_make_few(here):
     """It was 4,079 calls in 61 s: 68 a second, until the run waited."""
     with Server(lambda call: status(503)) as server:

@@ -22,7 +22,7 @@ from tests.judging.small import make_benchmark
 from tests.judging.test_submission_queue import API, serve
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 LENGTHS = {"short": 10, "long": 6000}  # characters of a criterion
 ANSWERS = (10, 400, 1600, 6400)  # characters of an answer: an attacker looks for the one that is too dear
 SETTINGS = {"context": "none", "criteria": True}
@@ -77,7 +77,12 @@ def seen(benchmark, client):
 
 @pytest.mark.check("J1")
 @pytest.mark.parametrize(
-    "limits", [{"per_submission": 10.0}, {"per_day": 9.0}, {"per_submission": 20.0, "per_day": 16.0}]
+    "limits",
+    [
+        pytest.param({"per_submission": 10.0}, marks=pytest.mark.soak),
+        pytest.param({"per_day": 9.0}, marks=pytest.mark.soak),
+        {"per_submission": 20.0, "per_day": 16.0},
+    ],
 )
 def test_no_word_state_or_day_of_a_judging_follows_the_length_of_criteria(
     limits, worlds, people, client_of, tmp_path, monkeypatch

@@ -28,7 +28,7 @@ from tests.judging.small import make_benchmark
 from tests.markup import flat
 
 __all__ = ["manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 API = "/api/v1/submissions/"
 
 

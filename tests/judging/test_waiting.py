@@ -104,7 +104,6 @@ def served(judge_at, start, script, *, samples=60, away=None):
     return run, sum(map(len, calls))
 
 
-@pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("away", [None, lambda call: status(503, "<html>starting</html>"), lambda call: error(429)])
 def test_a_run_survives_its_endpoints_restart_and_ends_by_itself(quick, judge_at, start, monkeypatch, away):
@@ -182,6 +181,7 @@ def test_below_staff_nobody_reads_when_a_run_is_tried_again_nor_that_one_on_hidd
 
 
 @pytest.mark.django_db
+@pytest.mark.both_databases
 def test_a_waiting_run_is_taken_when_it_is_due_or_somebody_tries_it_and_can_be_paused(judge_at, start, work_on):
     run = work_on(start(judge_at("http://127.0.0.1:9/v1")))
     assert not leases.waiting().exists()
@@ -260,6 +260,7 @@ def test_waits_of_a_judge_are_minutes_in_order(judge_at, client_of):
 
 
 @pytest.mark.parametrize("act", [status(503), status(500), status(200, "<html>")], ids=["503", "500", "no completion"])
+@pytest.mark.both_databases
 def test_an_endpoint_that_fails_every_call_at_once_gets_few_until_its_run_waits(start, judge_at, work_on, act):
     with Server(lambda call: act) as server:
         judge = judge_at(server.url, concurrency=24)
@@ -268,6 +269,7 @@ def test_an_endpoint_that_fails_every_call_at_once_gets_few_until_its_run_waits(
     assert 24 <= len(server.calls) < 100
 
 
+@pytest.mark.both_databases
 def test_the_first_answer_after_failures_gives_an_endpoint_all_its_calls_at_once_again(start, judge_at, work_on):
     at_once = []
 

@@ -32,7 +32,7 @@ from judging.work import deliveries
 from tests.judging.outside import ROOT
 from tests.judging.server import Server, answer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 PAGE = "/judging/webhooks/"
 API = "/api/v1/webhooks/"
 
@@ -101,7 +101,6 @@ def test_a_query_goes_with_each_delivery_and_stands_in_no_audit_log(listener, pe
         webhooks.add_webhook(url=f"{listener.url_for('/in')}?a b", events=list(EVENTS), by=people["administrator"])
 
 
-@pytest.mark.one_database
 def test_the_example_of_the_documentation_tells_a_true_signature_from_a_false_one(hook, listener):
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     example = {}

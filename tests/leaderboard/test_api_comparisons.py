@@ -11,7 +11,7 @@ from leaderboard.boards import versus
 from leaderboard.models import Snapshot
 from leaderboard.view import scope_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 API = "/api/v1"
 
 

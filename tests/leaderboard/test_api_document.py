@@ -11,7 +11,7 @@ from tests.leaderboard.test_keyed_boards import quiz
 from tests.leaderboard.test_tables import NEEDED, got
 
 __all__ = ["folder", "manage", "quiz"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 PARTS = {"people-and-judge": ("ranks", "levels"), "correlation": ("ranks", "repeats"), "compare": ("levels",)}
 VIEWS = [
     *((name, {}) for name in sorted(TABLES.keys() - {"letters", "extraction"})),

@@ -13,7 +13,7 @@ from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels, pairs
 from tests.leaderboard.test_graded_boards import scores
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def of(board, judge):

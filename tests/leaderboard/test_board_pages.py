@@ -21,7 +21,7 @@ from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, SECRET, by_model, judgments, labels
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 MODELS_PAGE = "/leaderboards/grove/models/"
 JUDGES_PAGE = "/leaderboards/grove/judges/"
 AGREEMENT_PAGE = "/leaderboards/grove/agreement/"

@@ -13,7 +13,7 @@ from bank.models import EvaluatedModel, Response, Sample, Submission
 from judging.models import Judgment, Run, RunItem
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, pairs
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 ENDS = ("", "_low", "_high", "_se", "_n", "_groups", "_method")
 MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),

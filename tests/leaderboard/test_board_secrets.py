@@ -16,7 +16,7 @@ from leaderboard import cache as leaderboard_cache
 from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 ROLES = ("anonymous", "annotator", "researcher", "curator", "administrator")
 STAFF = {"curator", "administrator"}
 READERS = {"researcher", *STAFF}
@@ -241,7 +241,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+@pytest.mark.parametrize("role", [pytest.param("anonymous", marks=pytest.mark.soak), "annotator", "researcher"])
 def test_pages_that_were_computed_before_show_no_more_after_a_change_than_those_computed_anew(role, item, client_of):
     Sample.objects.update(split="test")
     client, paths = client_of(role), list(pages(item))

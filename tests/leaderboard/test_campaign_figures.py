@@ -6,7 +6,7 @@ import pytest
 from stats.generalizability import intraclass
 from tests.stats.test_stats_reliability import FOUR_OBSERVERS
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def scores_of(table, named="s"):

@@ -17,7 +17,7 @@ from tests.bank.conftest import picture
 from tests.leaderboard.conftest import by_model, samples
 from tests.once import once
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 MODELS = ("Long", "Middle", "Short")
 WORDS = {"Long": 60, "Middle": 40, "Short": 25}
 ALL = "length,style"

@@ -16,7 +16,7 @@ from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, resp
 from tests.leaderboard.test_board_pages import Tables, page
 from tests.leaderboard.test_graded_boards import scores
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 PAGE = "/leaderboards/grove/correlation/"
 RANKED = ("Alder", "Birch", "Cedar")  # Dogwood has ten items: provisional
 

@@ -12,7 +12,7 @@ from bank.models import EvaluatedModel, Item
 from tests.leaderboard.test_poor_data import judgment, label
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 ASKED = [(n, pair) for n in range(10) for pair in (("Alder", "Birch"), ("Cedar", "Dogwood"))]
 SPLIT = ("first", "first", "tie", "second", "second")

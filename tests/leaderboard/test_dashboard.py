@@ -12,7 +12,7 @@ from tests.leaderboard.conftest import folder, grove, manage
 from tests.markup import flat
 
 __all__ = ["folder", "grove", "manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def home(client, path="/"):

@@ -48,7 +48,6 @@ def test_the_questions_of_its_drawn_shapes_are_what_its_simulation_makes(tmp_pat
     )
 
 
-@pytest.mark.one_database
 def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_files(demo, manage, tmp_path):
     judges = rows(demo, "/api/v1/leaderboards/judges/?benchmark=everyday-scenes&kind=pair")
     marked = {row["judge"]: row["simulated"] for row in judges if not row["judge"].startswith("baseline-")}
@@ -83,7 +82,6 @@ def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_
         assert judgment.get("simulated", False) is not judgment["judge"].startswith("baseline-")
 
 
-@pytest.mark.one_database
 def test_a_closed_round_of_five_labels_a_pair_covers_every_sample_and_its_votes_are_public(demo):
     closed = Campaign.objects.get(name="Everyday scenes, round 1")
     labels = Label.objects.filter(campaign=closed)
@@ -96,7 +94,6 @@ def test_a_closed_round_of_five_labels_a_pair_covers_every_sample_and_its_votes_
     assert sorted(open_now.values_list("protocol", flat=True)) == ["batch", "pairwise-criteria", "review"]
 
 
-@pytest.mark.one_database
 def test_judges_stand_in_lean_and_help_people_as_they_were_made_to(demo):
     tested = rows(demo, "/api/v1/leaderboards/stand-in/?benchmark=everyday-scenes&kind=pair")
     assert {row["judge"] for row in tested if row["passes"]} == {"Steady", "Jury of three", "Prefers length"}
@@ -128,7 +125,6 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert ">60.5%</a>" in sentence
 
 
-@pytest.mark.one_database
 def test_every_quality_is_measured_by_recipes_and_each_model_is_called_simulated(demo):
     load_recipes()
     stored = Response.all_objects.exclude(recipe=None).count()
@@ -149,7 +145,6 @@ def test_every_quality_is_measured_by_recipes_and_each_model_is_called_simulated
     assert shapes.marks() == json.loads(MARKS.read_text())
 
 
-@pytest.mark.one_database
 def test_what_moved_in_its_first_round_stands_in_snapshots_of_three_days(demo):
     days = [snapshot.computed_at.day for snapshot in Snapshot.objects.order_by("pk")]
     assert days == [10, 12, 14]
@@ -159,7 +154,6 @@ def test_what_moved_in_its_first_round_stands_in_snapshots_of_three_days(demo):
     assert "14 Nov 2026" in page
 
 
-@pytest.mark.one_database
 def test_its_annotator_has_a_history_that_says_it_is_simulated(demo):
     demo.login(username="annotator", password=PASSWORD)
     assert "218 labels" in demo.get("/annotate/").content.decode()
@@ -169,6 +163,5 @@ def test_its_annotator_has_a_history_that_says_it_is_simulated(demo):
     assert f"{past.pseudonym} (simulated)" in demo.get(f"/annotate/{closed.pk}/done/").content.decode()
 
 
-@pytest.mark.one_database
 def test_every_account_of_it_is_a_real_one(demo):
     assert User.objects.count() == 4

@@ -40,7 +40,6 @@ def test_a_models_page_has_its_boards_and_the_boards_link_to_it(voted, client, b
     assert f'href="{page_of("Alder")}"' in text_of(client, "/find/?q=alder")
 
 
-@pytest.mark.one_database
 def test_models_at_0_count_in_the_median_of_a_level(brought, client):
     """Alder wins all, Birch half, Cedar and Dogwood nothing: beside Birch the median of the others is 0."""
     rows = [
@@ -55,7 +54,6 @@ def test_models_at_0_count_in_the_median_of_a_level(brought, client):
     assert all(float(median) < float(own) for median, own in bars)
 
 
-@pytest.mark.one_database
 def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, board):
     page = text_of(client, page_of("Birch"))
     rows = re.findall(r'title="(Creation[^"]*|Perception[^"]*)" ?>(\w+)</span>.*?<b ?>([\d.]+)</b>', page)
@@ -72,7 +70,6 @@ def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, boar
         assert shown[f"{level} / {below}"] == f"{100 * row['levels'][below]['win_rate']:.1f}"
 
 
-@pytest.mark.one_database
 def test_of_many_capabilities_a_models_page_has_the_weakest_and_the_strongest_beside_the_others(voted, client):
     """Beside two others twenty: Birch wins all of those with an odd number and loses the rest."""
     parent = Capability.objects.get(path="Perception")
@@ -120,7 +117,6 @@ def test_a_models_page_says_what_its_number_is_by_other_verdicts_and_at_each_pla
         assert places[shown]["win_rate_low"] < places[shown]["win_rate"] < places[shown]["win_rate_high"]
 
 
-@pytest.mark.one_database
 def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, client, board):
     rows = {row["metric"]: row for row in board("judges") if (row["judge"], row["reference"]) == ("keen", "majority")}
     page = text_of(client, of_judge("keen"))
@@ -161,7 +157,6 @@ def test_a_judges_page_says_how_steady_it_is(voted, brought, client, board):
     assert facts["Says tie"].endswith(f"; people {100 * people.count('tie') / len(people):.1f}%")
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "curator"])
 def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(role, voted, client_of):
     runs = {run.judge.name: run for run in Run.objects.filter(judge__name__in=["keen", "dull"])}
@@ -179,7 +174,6 @@ def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(
     assert ("$2.00 for 1,000 verdicts" in other) == (role == "curator")
 
 
-@pytest.mark.one_database
 def test_a_judge_that_costs_nothing_says_so_and_one_whose_price_nobody_knows_says_nothing(voted, client):
     Run.objects.update(held=exposure.NOTHING)
     Judgment.objects.filter(run__judge__name="keen").update(cost=0.0)
@@ -187,7 +181,6 @@ def test_a_judge_that_costs_nothing_says_so_and_one_whose_price_nobody_knows_say
     assert "1,000 verdicts" not in text_of(client, of_judge("dull"))
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 def test_pages_of_what_is_on_private_benchmarks_alone_are_not_there_below_staff(role, voted, client_of):
     Benchmark.objects.update(visibility="private")
@@ -196,7 +189,6 @@ def test_pages_of_what_is_on_private_benchmarks_alone_are_not_there_below_staff(
     assert "Not on a public board" not in text_of(client_of("curator"), page_of("Alder"))
 
 
-@pytest.mark.one_database
 def test_the_baseline_that_reads_criteria_has_no_page_below_staff(voted, client_of):
     judge = Judge.objects.get(baseline="criteria-overlap")
     Run.objects.create(judge=judge, benchmark=voted, protocol="pair", state="finished")

@@ -12,7 +12,7 @@ from judging.models import Judge, Judgment, Run
 from leaderboard import editions
 from leaderboard.models import Edition
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M4")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M4")]
 LETTERS = "ABCD"
 API = "/api/v1/leaderboards/models/"
 

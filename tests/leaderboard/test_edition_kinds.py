@@ -18,7 +18,7 @@ from tests.leaderboard.test_edition_attacks import answered, asked
 from tests.markup import flat
 
 __all__ = ["folder", "manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 API = "/api/v1/leaderboards/models/"
 PAGE = "/leaderboards/table/models/"
 SAMPLES = 40

@@ -27,7 +27,7 @@ from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, q
 from tests.markup import flat
 
 __all__ = ["folder", "manage", "quiz"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 API = "/api/v1/leaderboards/models/?benchmark=quiz&kind=choice"
 PAGE = "/leaderboards/quiz/models/?kind=choice"
 
@@ -379,7 +379,6 @@ def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
             compute(scope)
 
 
-@pytest.mark.one_database
 def test_home_and_the_pages_of_benchmark_and_models_lead_to_no_view_that_a_board_refuses(quiz, publish, client_of):
     publish()
     pages = ["/leaderboards/quiz/", "/", *(f"/models/{model.pk}/" for model in EvaluatedModel.objects.all())]

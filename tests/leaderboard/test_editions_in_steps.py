@@ -22,7 +22,7 @@ from stats.ladder import step_of
 from tests.hidden import close, criteria
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1")]
+pytestmark = [pytest.mark.django_db, pytest.mark.check("M1")]
 API = "/api/v1/leaderboards/models/"
 COLOURS = ("yellow", "purple")
 PROBE, WIN, LOSE = "NOTE PROBE", "NOTE WIN", "NOTE LOSE"  # asks about yellow, wins for sure, loses for sure
@@ -138,7 +138,7 @@ def worked_out(benchmark, sent, rows):
     return sum(bool(one) == yellow[key] for one, key in zip(guess, keys, strict=True))
 
 
-@pytest.mark.parametrize("senders", [1, 2, 5])
+@pytest.mark.parametrize("senders", [1, *(pytest.param(many, marks=pytest.mark.soak) for many in (2, 5))])
 def test_answers_that_ask_the_judge_learn_no_guideline_from_an_edition(senders, sub, client, at_chance):
     """The finding: of 24 guidelines 24 by one edition with 12 submissions of one researcher or more."""
     right = of = 0

@@ -21,7 +21,7 @@ from leaderboard.views.boards import PAGES
 from tests.leaderboard.conftest import judgments, labels
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 TWO = ("model-one", "model-two")
 COMPARED = {"compare": {"a": TWO[0], "b": TWO[1]}}
 ALWAYS = ("models", "judges", "apart", "abilities", "letters", "extraction", "bias", "agreement")

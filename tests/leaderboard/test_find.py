@@ -11,7 +11,7 @@ from tests.leaderboard.conftest import folder, grove, manage
 from tests.markup import flat
 
 __all__ = ["folder", "grove", "manage"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def found(client, text):

@@ -17,7 +17,7 @@ from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, SAMPLES, STRENGTH
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def of(board: Board, **wanted) -> dict[str, dict]:
@@ -154,7 +154,6 @@ def test_page_command_and_api_say_the_same_of_scores(brought, client_of, capsys)
         call_command("leaderboard", "models", benchmark="grove", kind="parts")
 
 
-@pytest.mark.one_database
 def test_the_lesion_data_average_over_features_and_pooling_them_is_something_else(shared_data, manage):
     """Pearson per feature, then the unweighted mean (alt-test data; MLLM-as-a-Judge, Table 2, for the average)."""
     folder = shared_data / "alt-test-lesion"

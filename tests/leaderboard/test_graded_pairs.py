@@ -13,7 +13,7 @@ from leaderboard.view import scope_of
 from stats.bradley_terry import fit
 from tests.leaderboard.conftest import MODELS, STRENGTH, by_model
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 THREE = MODELS[:3]
 
 

@@ -97,7 +97,6 @@ def test_another_version_of_the_benchmark_holds_out_the_same(halved):
     assert set(newer.samples.filter(pk__in=held(newer)).values_list("key", flat=True)) == keys
 
 
-@pytest.mark.one_database
 def test_no_board_command_api_or_file_tells_how_a_judge_compares_with_people_there(halved, client_of):
     before = compared(client_of("researcher"))
     by_judge = told("models", "--source", "keen")
@@ -120,7 +119,6 @@ def test_no_board_command_api_or_file_tells_how_a_judge_compares_with_people_the
     assert at_least <= {what for what in after if after[what] != changed[what]}
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "researcher", "curator"])
 def test_no_page_tells_it_either(role, halved, client_of):
     keen, dull = (Run.objects.get(judge__name=name) for name in ("keen", "dull"))

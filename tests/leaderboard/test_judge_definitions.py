@@ -9,7 +9,7 @@ from judging.models import Judge
 from leaderboard.boards import judges
 from leaderboard.view import scope_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 # JudgeBench (arXiv 2410.12784), o1-mini on pairs of GPT-4o's answers: pairs, and right ones, by category;

@@ -27,7 +27,7 @@ from tests.hidden import change, criteria, show
 from tests.markup import flat
 
 __all__ = ["folder", "manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 LABELS = ("A", "B", "C", "D")
 TREE = (["Seeing", "Coarse"], ["Seeing", "Fine"], ["Reasoning", "Logic"], ["Reasoning", "Maths"])
 SAMPLES = 48

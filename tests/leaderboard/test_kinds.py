@@ -16,7 +16,7 @@ from leaderboard.models import ONCE_FROZEN_LIVE
 from leaderboard.view import scope_of
 from tests.hidden import show, write_criterion
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("protocol", protocols.all_by_name())

@@ -15,7 +15,7 @@ from tests.bank.conftest import folder, manage
 from tests.hidden import show
 
 __all__ = ["folder", "manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 LABELS = ("A", "B", "C", "D")
 ASKED = 24
 

@@ -17,7 +17,7 @@ from stats.alternative import alternative_annotator_test
 from stats.classification import class_scores
 from tests.leaderboard.conftest import PEOPLE, SAMPLES
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 CATEGORIES = ("advertisement", "notice", "not a sign")
 
 

@@ -7,7 +7,7 @@ from leaderboard.models import OutsideScore
 from tests.bank.conftest import manage
 
 __all__ = ["manage"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 PAGE, API = "/outside-scores/", "/api/v1/outside-scores/"
 
 

@@ -28,8 +28,6 @@ from stats.verdicts import VERDICTS
 from tests.leaderboard.conftest import PEOPLE, judgments, labels
 from tests.markup import flat
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pairwise_kappa_is_cohens_kappa_of_every_pair_with_its_interval(seed):

@@ -14,7 +14,7 @@ from tests.leaderboard.conftest import by_model, judgments
 from tests.leaderboard.test_graded_boards import scores
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 BASE = "/leaderboards/grove"
 
 

@@ -24,7 +24,7 @@ from tests.leaderboard.conftest import judgments
 from tests.leaderboard.test_recipe_boards import answered, quiz
 from tests.operations.test_jobs import waiting
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 MODELS = "/leaderboards/grove/models/"
 ROWS = "/api/v1/leaderboards/models/?benchmark=grove&source=keen"
 

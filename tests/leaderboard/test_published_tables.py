@@ -10,7 +10,7 @@ import pytest
 from tests.leaderboard.conftest import by_model
 
 evalica = pytest.importorskip("evalica")
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 LEVELS = ("Perception/Remembering", "Understanding", "Applying", "Analyzing", "Evaluating", "Creating")
 # MLLM-Bench (arXiv 2311.13951), Table 5: wins/ties/loses per level, win rate. The names are the data's.

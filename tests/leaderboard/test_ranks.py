@@ -13,7 +13,7 @@ from tests.leaderboard.conftest import by_model
 from tests.markup import flat
 from tests.once import once
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -136,7 +136,6 @@ def test_two_models_are_not_compared_on_keys_that_the_viewer_may_not_see(recipe,
     assert "not open to everybody" in answer.content.decode()
 
 
-@pytest.mark.one_database
 def test_calibration_is_one_minus_the_mean_gap_of_ten_bins(recipe):
     rng = np.random.default_rng(1)
     benchmark, mine = quiz(questions=120), recipe(metric="ece")
@@ -157,14 +156,12 @@ def test_calibration_is_one_minus_the_mean_gap_of_ten_bins(recipe):
     assert row.pool_mass == pytest.approx(0.9)
 
 
-@pytest.mark.one_database
 def test_fewer_than_a_hundred_questions_are_provisional(recipe):
     benchmark, mine = quiz(questions=30), recipe(metric="ece")
     answered(mine, benchmark, "m", ["A", "B", "A"] * 10, shares=[0.7] * 30)
     assert "n < 100: provisional" in only(mine).notes
 
 
-@pytest.mark.one_database
 def test_robustness_is_what_is_left_of_what_lies_above_chance(recipe):
     benchmark = quiz(questions=200)
     mine = recipe(metric="rrm", corruption={"strategy": "composed", "image": True})
@@ -176,7 +173,6 @@ def test_robustness_is_what_is_left_of_what_lies_above_chance(recipe):
     assert (row.accuracy.value, row.conditions["corrupted"].accuracy.value) == (0.6, 0.45)
 
 
-@pytest.mark.one_database
 def test_robustness_at_chance_has_no_value_and_says_why(recipe):
     benchmark = quiz(questions=200)
     mine = recipe(metric="rrm", corruption={"strategy": "composed", "image": True})
@@ -187,7 +183,6 @@ def test_robustness_at_chance_has_no_value_and_says_why(recipe):
     assert "chance" in row.notes[0]
 
 
-@pytest.mark.one_database
 def test_the_gain_from_examples_is_the_mean_over_their_numbers(recipe):
     benchmark = quiz(questions=200)
     mine = recipe(metric="riam", instruction={"examples": {"how": "random", "k": 2}})
@@ -197,7 +192,6 @@ def test_the_gain_from_examples_is_the_mean_over_their_numbers(recipe):
     assert only(mine).value.value == pytest.approx(((0.65 + 0.5) / 2 - 0.6) / (0.6 - 0.25))
 
 
-@pytest.mark.one_database
 def test_a_match_is_the_same_answer_under_other_labels_right_or_wrong(recipe):
     benchmark = quiz(options="ABC")
     mine = recipe(metric="mr", instruction={"verbalizer": "natural"})
@@ -215,7 +209,6 @@ def test_a_match_is_the_same_answer_under_other_labels_right_or_wrong(recipe):
     }
 
 
-@pytest.mark.one_database
 def test_other_labels_have_an_accuracy_and_a_match_ratio_by_set_and_by_group(recipe):
     benchmark, mine = quiz(questions=4), recipe(metric="mr", instruction={"verbalizer": "none"})
     answered(mine, benchmark, "m", ["A", "B", "A", "C"])
@@ -240,7 +233,6 @@ def test_other_labels_have_an_accuracy_and_a_match_ratio_by_set_and_by_group(rec
     assert row.accuracy_vm.method
 
 
-@pytest.mark.one_database
 def test_letters_are_those_behind_which_the_chosen_option_stood(recipe):
     benchmark, mine = quiz(questions=8), recipe()
     answered(mine, benchmark, "m", ["A", "A", "B", "B", "B", "B", "D", ""])
@@ -316,7 +308,6 @@ def test_one_model_is_compared_by_two_recipes_on_the_questions_that_it_answered_
     assert client.get("/api/v1/leaderboards/recipes/?recipe=mine&against=other&model=nobody").status_code == 400
 
 
-@pytest.mark.one_database
 def test_circular_counts_a_question_that_is_right_in_every_rotation(recipe):
     benchmark, mine = quiz(options="AB"), recipe(metric="circular")
     answered(mine, benchmark, "m", ["A"] * 40, option_order=["A", "B"])
@@ -325,7 +316,6 @@ def test_circular_counts_a_question_that_is_right_in_every_rotation(recipe):
     assert (row.value.value, row.chance) == (0.75, 0.25)
 
 
-@pytest.mark.one_database
 def test_yes_and_no_have_popes_five_numbers_by_subset(recipe):
     benchmark = quiz(options="")
     random_, popular = (
@@ -344,7 +334,6 @@ def test_yes_and_no_have_popes_five_numbers_by_subset(recipe):
     assert {name: level.accuracy.value for name, level in row.levels.items()} == {"random": 1.0, "popular": 0.75}
 
 
-@pytest.mark.one_database
 def test_down_a_tree_each_right_step_counts_and_a_synonym_is_right(recipe):
     benchmark = quiz(options="")
     for row in Criterion.unguarded.all():
@@ -358,7 +347,6 @@ def test_down_a_tree_each_right_step_counts_and_a_synonym_is_right(recipe):
     assert only(mine).value.value == pytest.approx((20 + 10 * 0.5) / 40)
 
 
-@pytest.mark.one_database
 def test_exact_match_looks_beyond_case_and_marks(recipe):
     benchmark = quiz(options="")
     for row in Criterion.unguarded.all():
@@ -369,7 +357,6 @@ def test_exact_match_looks_beyond_case_and_marks(recipe):
     assert only(mine).value.value == 0.5
 
 
-@pytest.mark.one_database
 def test_bleu_is_that_of_sacrebleu_over_all_texts(recipe):
     benchmark = quiz(options="")
     texts = [f"a {colour} cat sits on the old mat near door {n}" for n, colour in enumerate(["red", "big"] * 20)]
@@ -422,7 +409,6 @@ def test_over_several_scenarios_the_mean_is_weighted_by_samples_and_missing_ones
     assert "not every scenario was asked" in rows["one", "all"].notes
 
 
-@pytest.mark.one_database
 def test_accuracy_by_query_and_its_spread(recipe):
     benchmark = quiz()
     mine = recipe(instruction={"queries": ["{{ instruction }} a", "{{ instruction }} b"], "deal": "seeded"})

@@ -42,7 +42,6 @@ def test_a_view_is_frozen_with_what_made_it_and_stays_as_it_was(voted, brought, 
     assert all(rating in beside for rating in ratings)
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("what", "view"), [("models", "?source=keen"), ("judges", ""), ("bias", ""), ("agreement", "")]
 )
@@ -157,7 +156,6 @@ def test_a_run_that_takes_the_place_of_another_is_a_cause_with_its_day_and_its_v
     assert not re.search(dated, below)  # when a run with criteria was done is not for everybody
 
 
-@pytest.mark.one_database
 def test_the_command_gives_the_same_numbers_from_the_exported_rows(voted, manage, tmp_path, board):
     """Export everything, import it under another name, and compute again (to 1e-9, whatever the ids)."""
     expected = {what: board(what, *more) for what, *more in (("models",), ("judges",), ("bias",))}

@@ -17,7 +17,7 @@ from stats.alternative import alternative_annotator_test
 from tests.leaderboard.conftest import judgments, labels, pairs, vote
 from tests.leaderboard.test_board_pages import Tables
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 BASE = "/leaderboards/grove"
 
 

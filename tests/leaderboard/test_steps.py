@@ -9,7 +9,7 @@ from leaderboard.pages import steps
 from tests.judging.small import make_benchmark
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def states(client, name):

@@ -23,7 +23,7 @@ from tests.hidden import criteria, show
 from tests.markup import flat
 
 __all__ = ["allow", "choices", "send"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 API = "/api/v1/submissions/"
 SEED = next(
     str(n) for n in range(99) if sum(is_kept(seed=str(n), cluster=f"test{k}") for k in range(24)) == 12

@@ -55,7 +55,6 @@ def as_options(query):
     return [part for name, value in query.items() for part in (f"--{name}", value)]
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     "what", sorted(TABLES.keys() - {"reviews", "analyses", "repeats", "versions", "held-out"})
 )  # nobody reviewed or asked again here
@@ -125,7 +124,6 @@ def test_people_against_people_stand_as_the_page_shows_them_by_level_too(voted, 
     assert {row["level"] for row in rows} == {"", "Perception", "Creation"}
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", *Role.values])
 def test_agreement_in_a_campaign_is_for_those_who_read_its_page_and_names_are_staffs(role, voted, client_of):
     client = client_of(role)
@@ -153,7 +151,6 @@ def test_agreement_in_a_campaign_is_for_those_who_read_its_page_and_names_are_st
     assert got(client, "campaign", 200 if role in STAFF else 404)
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", *Role.values])
 def test_letters_of_hidden_keys_are_staffs_and_an_edition_tells_none_of_the_keys(role, quiz, publish, client_of):
     client = client_of(role)
@@ -195,7 +192,6 @@ def test_two_to_compare_are_models_by_name_or_judges_by_run(voted, client):
     assert client.get(link).json() == told("compare", "--a", "Alder", "--b", "Cedar")
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("page", "tables"),
     [
@@ -215,7 +211,6 @@ def test_a_pages_menu_offers_what_it_shows(page, tables, quiz, voted, client_of)
         assert ("epsilon=0.1" in link) == (table == "stand-in")
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("what", "query", "words"),
     [

@@ -18,7 +18,7 @@ from leaderboard import changes
 from leaderboard.cache import until_changed
 from tests.leaderboard.conftest import judgments
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def elsewhere(write):

@@ -12,7 +12,7 @@ from leaderboard.models import Edition
 from tests.leaderboard.conftest import judgments
 from tests.markup import flat
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 MODELS, API = "/leaderboards/grove/models/", "/api/v1/leaderboards/{}/"
 FULL = {"criteria": True}
 

@@ -15,7 +15,7 @@ from tests.leaderboard.test_keyed_boards import SAMPLES, questions, quiz
 from tests.markup import flat
 
 __all__ = ["questions", "quiz"]
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def run_of(judge):

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_every_route_has_a_call_whose_body_holds_what_the_route_needs(client):

@@ -11,7 +11,7 @@ from bank.models import Benchmark, Recipe, Response, Sample
 from judging.models import Judge, PromptTemplate
 from judging.protocols import prompts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SAMPLES = [{"key": f"q{n}", "instruction": f"What is {n}?", "level": "Sums"} for n in range(4)]
 ANSWERS = [
     {"sample": f"q{n}", "model": model, "text": f"{model} says {n}."} for n in range(4) for model in ("m1", "m2")

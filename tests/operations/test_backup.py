@@ -19,6 +19,8 @@ from evalsite.backups import folders
 from tests.judging.outside import Installation, installation, with_tables
 from tests.operations.test_start import OTHER_KEY
 
+pytestmark = pytest.mark.both_databases
+
 POSTGRES = "TEST_DATABASE_URL" in os.environ
 PAIRED = "INSERT INTO accounts_signincount (subject, since, count) VALUES ('{}', '2026-01-01', 1)"
 # What processes of the past left: a worker, its run with a call in flight, its share of the judge, a file being read.
@@ -304,7 +306,6 @@ def test_verifying_finds_an_audit_log_that_was_changed_and_text_that_no_key_open
     assert "bank_criterion.text holds what cannot be read" in said
 
 
-@pytest.mark.one_database
 def test_a_local_installation_gets_its_keys_back_with_its_data(here, tmp_path):
     data = tmp_path / "data"
     local = Installation(data, f"sqlite:///{data}/evalsite.sqlite3")

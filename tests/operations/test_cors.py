@@ -6,7 +6,6 @@ import pytest
 
 from tests.operations.served import asked, free_port, running, wait_for
 
-pytestmark = pytest.mark.one_database
 ORIGIN, OTHER = "https://notebook.example.org", "https://evil.example.org"
 LIST = "/api/v1/benchmarks/"
 ASKS = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": "authorization,upload-offset"}

@@ -69,6 +69,7 @@ def warned(name):
     return found[name]["words"]
 
 
+@pytest.mark.both_databases
 def test_of_a_well_installation_it_says_what_it_found_and_ends_with_0(well, people, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     assert examined() == {}
@@ -98,6 +99,7 @@ def test_a_database_that_others_may_read(well, settings, tmp_path):
     assert f"run `chmod go-rwx {copy}`" in warned("storage")
 
 
+@pytest.mark.both_databases
 def test_a_database_that_cannot_be_written_or_lacks_migrations(well):
     with read_only():
         assert "it is read-only" in faulty("database")
@@ -125,6 +127,7 @@ def test_demo_accounts_where_others_may_sign_in_and_nobody_who_is_an_administrat
     assert "make_user NAME --role administrator" in warned("accounts")
 
 
+@pytest.mark.both_databases
 def test_a_worker_that_is_not_there(well):
     WorkerBeat.objects.all().delete()
     assert "start one by `manage.py worker`" in faulty("worker")
@@ -181,6 +184,7 @@ def test_a_proxy_that_the_settings_do_not_count_or_that_does_not_answer(well, se
     assert "set TRUSTED_PROXIES=1" in warned("proxy")
 
 
+@pytest.mark.both_databases
 def test_a_clock_that_is_not_the_databases_or_was_set_back(well, monkeypatch):
     record("sign-in", name="kay")
     now = timezone.now()
@@ -241,6 +245,7 @@ def test_a_provider_of_single_sign_on_that_is_away_or_calls_itself_otherwise(wel
         assert f"calls itself '{name}'" in found["single sign-on"]["words"]
 
 
+@pytest.mark.both_databases
 def test_a_queue_whose_tables_are_damaged(well):
     table = "accounts_job" if connection.vendor == "sqlite" else "procrastinate_workers"
     with connection.cursor() as cursor:
@@ -251,6 +256,7 @@ def test_a_queue_whose_tables_are_damaged(well):
             cursor.execute(f"ALTER TABLE put_aside RENAME TO {table}")
 
 
+@pytest.mark.both_databases
 def test_a_job_that_nobody_does(well, people, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     jobs.defer("send_mail", not_before=timezone.now() - timedelta(minutes=50))
@@ -274,6 +280,7 @@ def test_another_secret_key(well, people, client_of, settings):
     assert "sessions" not in examined()
 
 
+@pytest.mark.both_databases
 def test_backups_on_postgresql_without_pg_dump(well, settings, tmp_path, monkeypatch):
     if connection.vendor != "postgresql":
         pytest.skip("of SQLite the file itself is taken")
@@ -288,6 +295,7 @@ def test_a_folder_of_metrics_that_cannot_be_made(well, tmp_path, monkeypatch):
     assert "metrics folder cannot be written" in faulty("storage")
 
 
+@pytest.mark.both_databases
 def test_a_database_of_a_newer_version(well):
     recorder = MigrationRecorder(connection)
     recorder.record_applied("bank", "9999_of_next_year")
@@ -301,7 +309,6 @@ def test_a_database_of_a_newer_version(well):
         recorder.record_unapplied("bank", "9999_of_next_year")
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_a_database_file_of_another_user(mode):
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -323,7 +330,6 @@ def test_a_database_file_of_another_user(mode):
     assert "DATABASE_URL" not in line
 
 
-@pytest.mark.one_database
 def test_styles_that_were_not_collected_and_settings_that_do_not_start(tmp_path):
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
     fresh = here.tried("doctor").stdout
@@ -339,7 +345,6 @@ def test_styles_that_were_not_collected_and_settings_that_do_not_start(tmp_path)
         assert done.returncode == 1
 
 
-@pytest.mark.one_database
 def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
     here = Installation(tmp_path / "data", f"postgres://nobody@127.0.0.1:{free_port()}/none")
     found = json.loads(here.tried("doctor", "--json").stdout)
@@ -352,7 +357,6 @@ def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.one_database
 def test_a_database_that_is_away_is_told_with_the_reason_and_the_setting(tmp_path):
     port = free_port()
     here = Installation(tmp_path / "data", f"postgres://somebody:pass-word@127.0.0.1:{port}/gone")
@@ -363,7 +367,6 @@ def test_a_database_that_is_away_is_told_with_the_reason_and_the_setting(tmp_pat
     assert "pass-word" not in said
 
 
-@pytest.mark.one_database
 def test_a_file_that_is_no_database_is_not_said_to_lack_tables(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
@@ -377,7 +380,6 @@ def test_a_file_that_is_no_database_is_not_said_to_lack_tables(tmp_path):
     assert "is damaged" in here.tried("serve", "--no-worker").stderr
 
 
-@pytest.mark.one_database
 def test_a_data_folder_that_is_none_is_said_in_words(tmp_path):
     (tmp_path / "data").touch()
     here = Installation(tmp_path / "data", "")
@@ -388,7 +390,6 @@ def test_a_data_folder_that_is_none_is_said_in_words(tmp_path):
     assert "Traceback" not in said
 
 
-@pytest.mark.one_database
 def test_into_one_file_what_does_not_work_stands_last(tmp_path):
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
     command, given = [sys.executable, "manage.py", "doctor"], here.environment | {"PYTHONUNBUFFERED": ""}

@@ -19,7 +19,7 @@ from bank.api.viewsets import Benchmarks
 from evalsite import doctor, health
 from judging.models import WorkerBeat
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @pytest.fixture
@@ -196,7 +196,6 @@ def test_an_address_of_the_api_that_is_none_is_told_in_json(client):
     assert (answer.status_code, answer.json()) == (404, {"detail": "There is nothing here."})
 
 
-@pytest.mark.one_database
 def test_a_database_that_another_process_holds_is_told_soon(client, beating, settings):
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite has one writer")

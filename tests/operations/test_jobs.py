@@ -19,6 +19,8 @@ from tests.judging.outside import ROOT, installation
 from tests.judging.processes import Case
 from tests.judging.server import Server, after, answer
 
+pytestmark = pytest.mark.both_databases
+
 DEFER = """
 from accounts.jobs import defer
 from tests.operations import errands

@@ -88,7 +88,6 @@ def test_lines_of_json_name_request_run_and_item():
     }
 
 
-@pytest.mark.one_database
 def test_format_level_and_time_zone_are_settings(tmp_path):
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
     here.environment |= {"LOG_FORMAT": "json", "LOG_LEVEL": "warning", "TIME_ZONE": "Europe/Rome"}
@@ -112,7 +111,6 @@ print(timezone.localtime().tzname())
         assert done.returncode == 1
 
 
-@pytest.mark.one_database
 def test_sentry_is_told_of_a_fault_without_variables(tmp_path, httpserver):
     told, asked = [], []
     httpserver.expect_request("/7", method="GET").respond_with_handler(
@@ -146,7 +144,6 @@ sentry_sdk.flush(5)
     assert b"criterion" not in envelope.replace(b"breaks(criterion)", b"").replace(b"def breaks", b"")
 
 
-@pytest.mark.one_database
 def test_an_address_that_is_none_of_sentrys_is_said_in_words(tmp_path):
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
     problem = here.tried("doctor", SENTRY_DSN="junk").stderr

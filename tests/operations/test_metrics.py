@@ -27,6 +27,7 @@ def samples(text):
     }
 
 
+@pytest.mark.both_databases
 def test_it_tells_of_runs_calls_spending_and_failures(client, db, people, settings):
     settings.LOCAL = True
     benchmark = Benchmark.objects.create(slug="a", title="A")
@@ -79,7 +80,6 @@ def test_only_who_has_the_token_and_the_machine_of_a_local_installation_learn_of
     assert client.get("/metrics", REMOTE_ADDR=address, HTTP_AUTHORIZATION="Bearer ").status_code == 404
 
 
-@pytest.mark.one_database
 def test_all_processes_of_a_server_count_into_one_answer(here, tmp_path):
     port, log = free_port(), tmp_path / "log"
     here.manage("collectstatic", "--no-input", "-v0")

@@ -162,7 +162,6 @@ answer = images.media_matches_database()
     assert one.ask(code)
 
 
-@pytest.mark.one_database
 def test_pictures_move_to_the_bucket_and_back_under_kills_and_damage_is_found(here, tmp_path):
     add_pictures(here, 120)
     away, counted = in_bucket(here), []
@@ -197,7 +196,6 @@ def test_pictures_move_to_the_bucket_and_back_under_kills_and_damage_is_found(he
     assert "holds the pictures of another database" in away.tried("move_media").stderr
 
 
-@pytest.mark.one_database
 def test_a_backup_in_the_bucket_comes_back_whole_and_shares_pictures(here, bucket_of, tmp_path):
     away, other_bucket = in_bucket(here), bucket_of()
     away.manage("move_media")
@@ -240,7 +238,6 @@ def test_a_backup_in_the_bucket_comes_back_whole_and_shares_pictures(here, bucke
         assert "is not empty" in target.tried("restore", address).stderr
 
 
-@pytest.mark.one_database
 def test_a_backup_into_a_folder_holds_the_pictures_of_the_bucket_once(here, tmp_path):
     away = in_bucket(here)
     away.manage("move_media")
@@ -252,7 +249,6 @@ def test_a_backup_into_a_folder_holds_the_pictures_of_the_bucket_once(here, tmp_
     assert len({path.stat().st_ino for path in files}) == 1
 
 
-@pytest.mark.one_database
 def test_workers_on_machines_of_their_own_finish_a_run_under_kills_and_its_pictures_are_exported(here, tmp_path):
     web, workers = in_bucket(here), [in_bucket(here, tmp_path / name) for name in ("first", "second")]
     with Server(lambda call: after(0.05, answer("Answer1"))) as server:
@@ -274,7 +270,6 @@ def test_workers_on_machines_of_their_own_finish_a_run_under_kills_and_its_pictu
     assert not [path for name in ("first", "second") for path in (tmp_path / name).rglob("*.png")]
 
 
-@pytest.mark.one_database
 def test_without_a_bucket_nothing_of_it_is_loaded_and_settings_that_do_not_fit_are_refused(here):
     read = "import sys; from bank import media; from bank.models import SampleImage as images; "
     assert (

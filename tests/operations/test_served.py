@@ -13,7 +13,6 @@ from tests.operations.served import HOST, Slow, asked, nginx
 
 PERSON = "from accounts.actions import make_account; make_account(name='{}', role='curator', password='{}'); answer = 0"
 PASSWORD = "a right long password"
-pytestmark = pytest.mark.one_database  # test_start starts these on PostgreSQL
 
 
 @pytest.mark.check("K1")

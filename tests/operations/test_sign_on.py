@@ -9,7 +9,6 @@ from tests.judging.outside import ROOT
 from tests.operations.provider import CLIENT, Browser, parameters, provider
 from tests.operations.served import HOST, asked, free_port, running, wait_for
 
-pytestmark = pytest.mark.one_database
 START, CALLBACK, FAILED = "/accounts/sso/", f"https://{HOST}/accounts/sso/callback/", "did not work"
 ROLES = {"SSO_ROLE_CLAIM": "realm_access.roles", "SSO_ROLES": "admins=administrator,keepers=curator,readers=researcher"}
 

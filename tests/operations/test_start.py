@@ -64,7 +64,6 @@ def test_gunicorn_and_worker_say_what_to_run_first_and_start_when_it_was_run(fre
 
 
 @pytest.mark.check("K3")
-@pytest.mark.one_database
 def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fresh, tmp_path):
     (tmp_path / "data").mkdir()
     with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as older, older:
@@ -78,7 +77,6 @@ def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fre
 
 
 @pytest.mark.check("K3")
-@pytest.mark.one_database
 def test_a_data_folder_with_all_that_the_squashed_migrations_replace_is_taken_over(fresh, tmp_path):
     with_tables(tmp_path / "data" / "evalsite.sqlite3")
     squashed = {pair: one.replaces for pair, one in MigrationLoader(None).disk_migrations.items() if one.replaces}
@@ -105,7 +103,6 @@ executor.migrate(executor.loader.graph.leaf_nodes())
 
 
 @pytest.mark.check("K3")
-@pytest.mark.one_database
 @pytest.mark.soak
 def test_the_squashed_migrations_make_the_tables_of_those_that_they_replace(fresh, tmp_path):
     (tmp_path / "data").mkdir()
@@ -130,7 +127,6 @@ def columns_and_indexes(database):
 
 
 @pytest.mark.check("K3")
-@pytest.mark.one_database
 def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh, tmp_path):
     with_tables(tmp_path / "data" / "evalsite.sqlite3")
     fresh.ask(DEMO)
@@ -152,7 +148,6 @@ def test_a_database_whose_keys_are_not_here_does_not_start(tmp_path):
 
 
 @pytest.mark.check("K3")
-@pytest.mark.one_database
 def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(tmp_path):
     local = Installation(tmp_path / "data", "")
     for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):
@@ -171,7 +166,6 @@ def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(t
     local.manage("may_start")
 
 
-@pytest.mark.one_database
 def test_a_local_installation_listens_to_this_machine_alone(tmp_path):
     local = Installation(tmp_path / "data", "")
     for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):
@@ -181,7 +175,6 @@ def test_a_local_installation_listens_to_this_machine_alone(tmp_path):
     assert process.returncode
 
 
-@pytest.mark.one_database
 def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
     data = tmp_path / "data"
     data.mkdir(mode=0o755)
@@ -204,7 +197,6 @@ def test_a_port_that_is_taken_is_told_in_words_for_every_way_of_starting(tmp_pat
     assert "in use. Stop what listens there, or set PORT to another." in said
 
 
-@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -234,7 +226,6 @@ answer = 0
 RUNS = "from judging.models import Run; answer = list(Run.objects.values_list('state', flat=True))"
 
 
-@pytest.mark.one_database
 def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wrong(fresh, tmp_path):
     for name in ("ALLOWED_HOSTS", "SECRET_KEY", "CRITERIA_KEYS", "DATABASE_URL"):
         fresh.environment.pop(name, None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_the_style_guide_shows_each_component_in_light_and_dark_with_its_markup(client, settings):

@@ -12,6 +12,8 @@ from bank.models import Benchmark
 from judging.models import Attempt, Judge, Run
 from leaderboard.models import PreparedPage
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def grown(db, people):

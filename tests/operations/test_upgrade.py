@@ -9,7 +9,6 @@ import pytest
 
 from tests.judging.outside import Installation
 
-pytestmark = pytest.mark.one_database
 KEPT = Path(__file__).resolve().parent.parent / "data" / "evalsite-0.1.0.tar.xz"
 COUNTS = """
 from annotations.models import Label

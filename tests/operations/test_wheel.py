@@ -9,8 +9,6 @@ import pytest
 from tests.installed import walk
 from tests.judging.outside import ROOT
 
-pytestmark = pytest.mark.one_database
-
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):

@@ -38,8 +38,6 @@ from stats.results import Estimate
 
 MEAN, LEAST = 0.93, 0.90
 
-pytestmark = pytest.mark.one_database
-
 
 @dataclass(frozen=True)
 class Design:

@@ -13,7 +13,6 @@ from stats.answer_style import Style, style_of
 from stats.controlled import RIDGE, contrast, length_controlled_rates
 from stats.proportions import ONE_OUTWEIGHS
 
-pytestmark = pytest.mark.one_database
 NAMES = ("A", "B", "C")
 
 
