@@ -73,9 +73,11 @@ def admitted(name):
     return TABLE[name] | POSTS.get(name, set()) | ASKED.get(name, set())
 
 
-# tests/conftest.py sends the tests of one role to one process, where they share what it was answered.
+# tests/conftest.py sends the tests of one role to one process, where they share what it was answered. What curators get
+# administrators get, too: all of it in soak, and the doors that are theirs alone below.
 def as_each(*roles):
-    return pytest.mark.parametrize("role", roles)
+    soak = [pytest.param(role, marks=pytest.mark.soak) for role in roles if role == "administrator"]
+    return pytest.mark.parametrize("role", [*(role for role in roles if role != "administrator"), *soak])
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +163,15 @@ def test_each_role_gets_through_its_own_doors_only(role, method, answers):
                 continue
             wrong.append((name, path, answer.status_code, "allowed" if allowed else "refused"))
     assert wrong == []
+
+
+@pytest.mark.check("B1")
+def test_an_administrators_own_doors_open_to_them_and_to_no_curator(world, client_of):
+    own = [(name, path) for name, path in doors(world, PUBLIC) if TABLE[name] == {"administrator"}]
+    assert len(own) > 5
+    for name, path in own:
+        opened = {role: not refused(client_of(role).get(path)) for role in ("administrator", "curator")}
+        assert opened == {"administrator": True, "curator": False}, name
 
 
 @as_each(*sorted(STAFF))

@@ -11,8 +11,9 @@ from evalsite.demo.accounts import PASSWORD
 from stats import ladder
 from tests.docs.pages import differs, parts
 
-BY_COMMANDS = ("own-judge", "judge-against-people", "recipe", "own-comparisons", "gate", "providers", "inspect")
-IN_THE_BROWSER = ("first-campaign", "submissions")
+BY_COMMANDS = ("judge-against-people", "own-comparisons", "gate")
+IN_SOAK = ("own-judge", "recipe", "providers", "inspect")
+IN_THE_BROWSER = ("first-campaign", pytest.param("submissions", marks=pytest.mark.soak))
 SAID = {  # what a step of a page may say
     "open": r"As \*\*(?P<person>\w+)\*\*, open `(?P<path>\S+)`\.",
     "start": r"Press the solid button until the first pair is there\.",
@@ -27,7 +28,7 @@ SAID = {  # what a step of a page may say
 }
 
 
-@pytest.mark.parametrize("page", BY_COMMANDS)
+@pytest.mark.parametrize("page", [*BY_COMMANDS, *(pytest.param(page, marks=pytest.mark.soak) for page in IN_SOAK)])
 def test_a_tutorial_prints_what_it_shows(page, reader):
     followed(page, reader, None)
 

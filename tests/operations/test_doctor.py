@@ -28,7 +28,7 @@ from evalsite import doctor
 from evalsite.backups import folders
 from evalsite.demo.accounts import make_account
 from judging.models import Judge, WorkerBeat
-from tests.judging.outside import ROOT, Installation
+from tests.judging.outside import ROOT, Installation, with_tables
 from tests.judging.server import Server, status
 from tests.judging.small import make_benchmark
 from tests.operations.served import free_port
@@ -316,6 +316,7 @@ def test_a_database_file_of_another_user(mode):
         pytest.skip("only an administrator becomes somebody else, who must be able to read the packages")
     with TemporaryDirectory() as folder:
         here = Installation(Path(folder, "data"), f"sqlite:///{folder}/data/evalsite.sqlite3")
+        with_tables(Path(folder, "data", "evalsite.sqlite3"))
         here.manage("migrate", "-v0")
         Path(folder).chmod(0o755)
         file = Path(folder, "data", "evalsite.sqlite3")

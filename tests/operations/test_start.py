@@ -53,7 +53,7 @@ def test_gunicorn_and_worker_say_what_to_run_first_and_start_when_it_was_run(fre
         assert "SECRET_KEY is not set" in said(fresh, *start, SECRET_KEY="")
     for start in ("gunicorn", "worker"):
         assert "run `manage.py migrate`" in said(fresh, *starts()[start])
-    fresh.manage("migrate", "-v0")
+    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     assert "Run `manage.py collectstatic --no-input`" in said(fresh, *starts()["gunicorn"])
     fresh.manage("collectstatic", "--no-input", "-v0")
     port = free_port()
@@ -152,6 +152,7 @@ def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(t
     local = Installation(tmp_path / "data", "")
     for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):
         del local.environment[name]
+    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     local.manage("migrate", "-v0")
     kept = tmp_path / "data" / "local-keys.env"
     keys = kept.read_text()
@@ -177,7 +178,7 @@ def test_a_local_installation_listens_to_this_machine_alone(tmp_path):
 
 def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
     data = tmp_path / "data"
-    data.mkdir(mode=0o755)
+    with_tables(data / "evalsite.sqlite3")
     fresh.manage("migrate", "-v0")
     assert [path.stat().st_mode & 0o777 for path in (data, data / "evalsite.sqlite3")] == [0o700, 0o600]
     data.chmod(0o755)
@@ -229,7 +230,7 @@ RUNS = "from judging.models import Run; answer = list(Run.objects.values_list('s
 def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wrong(fresh, tmp_path):
     for name in ("ALLOWED_HOSTS", "SECRET_KEY", "CRITERIA_KEYS", "DATABASE_URL"):
         fresh.environment.pop(name, None)
-    fresh.manage("migrate", "-v0")
+    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     fresh.ask(A_RUN)
     port = free_port()
     with (tmp_path / "log").open("w") as out:
