@@ -7,6 +7,7 @@ from leaderboard.views import (
     boards,
     corruptions,
     details,
+    gone,
     editions,
     held_out,
     outside,
@@ -26,6 +27,7 @@ urlpatterns = [
     path("method/formulas/", views.formulas, name="formulas"),
     path("data/", views.data, name="data"),
     path("models/<int:pk>/", details.model_detail, name="model-detail"),
+    path("judging/runs/compare/", gone.gone, {"what": "runs-compare"}, name="runs-compare"),
     path("judges/<int:pk>/", details.judge_detail, name="judge-detail"),
     path("judging/runs/<int:pk>/tryout/", details.run_tryout, name="run-tryout"),
     path("judging/runs/<int:pk>/tryout/again/", details.run_try_again, name="run-try-again"),
@@ -33,12 +35,7 @@ urlpatterns = [
     path("desiderata/", recipes.desiderata_page, name="desiderata"),
     path("recipes/", recipes.recipe_list, name="recipes"),
     path("recipes/new/", recipes.recipe_new, name="recipe-new"),
-    path("recipes/corruptions/", corruptions.corruption_page, name="corruptions"),
-    path(
-        "recipes/corruptions/<int:pk>/<slug:method>-<int:severity>.png",
-        corruptions.corrupted_picture,
-        name="corrupted-picture",
-    ),
+    path("recipes/corruptions/", gone.gone, {"what": "corruptions"}, name="corruptions"),
     path("recipes/evaluations/<int:pk>/retry/", recipes.evaluation_retry, name="evaluation-retry"),
     path("recipes/<str:name>/", recipes.recipe_detail, name="recipe"),
     path("recipes/<str:name>/board/", recipes.recipe_board, name="recipe-board"),
@@ -56,6 +53,7 @@ urlpatterns = [
     *(
         path(f"leaderboards/<str:name>/{page.path}/", boards.board, {"what": what}, name=what)
         for what, page in boards.PAGES.items()
+    path("leaderboards/<str:name>/models/profile/", gone.gone, {"what": "profile"}, name="profile"),
     ),
     path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
     path("leaderboards/<str:name>/judges/disagreements/", rows.disagreements, name="disagreements"),

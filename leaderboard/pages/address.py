@@ -31,7 +31,6 @@ PEOPLE_IN_WORDS = {
 # Pages that exist in several kinds, and the board whose kinds they have.
 BY_KIND = {
     "models": "models",
-    "profile": "models",
     "together": "models",
     "judges": "judges",
     "bias": "bias",
@@ -40,8 +39,8 @@ BY_KIND = {
     "models-compare": "models",
     "judges-compare": "judges",
 }
-SWITCHED = ("models", "profile", "together", "judges", "bias", "correlation")  # those with a switch between them
-WAYS = {"models": "Ranking", "matrix": "Win rates", "profile": "Profile", "together": "People and judge"}  # of models
+SWITCHED = ("models", "together", "judges", "bias", "correlation")  # those with a switch between them
+WAYS = {"models": "Ranking", "matrix": "Win rates", "together": "People and judge"}  # of models
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
 
 

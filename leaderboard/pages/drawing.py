@@ -17,16 +17,8 @@ COLOURS = {
     "gl": LINE, "ref": QUIET, "then": QUIET, "tk": QUIET, "lab": INK, "pt": INK, "open": PAPER, "rng": "#48535A",
     "oth": "#868F95", "people": "#0B696D", "band": "#DCEEEC", "calm": "#F6F8F8", "gap": "#C2691C", "w": "#2F6DB5",
     "t": "#8F999F", "q0": "#F7F8F8", "q1": "#ECF4F4", "q2": "#DCEDED", "q3": "#C8E3E2", "q4": "#AFD6D5", "qx": PAPER,
-    # told apart by people who do not tell all colours apart
-    "c0": "#2F6DB5", "c1": "#C4631F", "c2": "#1E8A63", "c3": "#8A63B8",
 }  # fmt: skip
 WIDTHS = {"rng": 1.5, "oth": 1.5, "people": 1.5, "gap": 1.5}
-SHAPES = {  # of a series: told apart by them as well
-    "c0": "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
-    "c1": "m-3.6 -3.6h7.2v7.2h-7.2Z",
-    "c2": "m0 -4.8l4.6 8.2h-9.2Z",
-    "c3": "m0 -5l5 5l-5 5l-5 -5Z",
-}
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 Spot = tuple[float, float]
 
@@ -36,7 +28,7 @@ def line(css: str, *spots: Spot, dashed: bool = False) -> str:
     if len(spots) < 2:
         return ""
     path = "L".join(f"{round(x, 1)} {round(y, 1)}" for x, y in spots)
-    stroke = f'stroke="{COLOURS[css[-2:]] if css[-2:] in SHAPES else COLOURS[css]}" stroke-width="{WIDTHS.get(css, 1)}"'
+    stroke = f'stroke="{COLOURS[css]}" stroke-width="{WIDTHS.get(css, 1)}"'
     dash = ' stroke-dasharray="4 3"' * dashed
     return f'<path class="{css}" d="M{path}" fill="none" {stroke}{dash}/>'
 
@@ -47,9 +39,7 @@ def rect(css: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def dot(css: str, x: float, y: float, r: float = 4) -> str:
-    """A circle, a ring where it is ``open``, or the shape of a series."""
-    if css in SHAPES:
-        return f'<path class="mark {css} at" d="M{x} {y}{SHAPES[css]}" fill="{COLOURS[css]}"/>'
+    """A circle, or a ring where it is ``open``."""
     edge = f' stroke="{INK}" stroke-width="1.5"' if css == "open" else ""
     return f'<circle class="{css}" cx="{round(x, 1)}" cy="{round(y, 1)}" r="{r}" fill="{COLOURS[css]}"{edge}/>'
 

@@ -222,67 +222,6 @@ def reliability(bins: Sequence[tuple[BinRow, str]], *, title: str) -> SafeString
     return SafeString(drawing.standing_alone(drawn))
 
 
-# ---- models over levels ----
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A model's number at one level. ``said``: what is told of it, line by line; ``link``: where a click leads."""
-
-    number: Number
-    said: tuple[str, ...]
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """One model over the levels of a plot; None where nothing was counted."""
-
-    name: str
-    dots: tuple[Dot | None, ...]
-
-
-def profiles(
-    levels: Sequence[str], of: Sequence[Profile], *, title: str, write: Write, unit: float = 1.0
-) -> SafeString:
-    """Models beside each other, a band a level: each a dot of its own colour and shape with its interval, all on one
-    axis cut to the data. Empty without a number.
-    """
-    ends = [end for profile in of for dot in profile.dots if dot for end in dot.number.ends]
-    if not ends:
-        return SafeString()
-    width, lane = 440, 15
-    large = 15  # pixels of names on a phone
-    names = [in_lines(level, 0.34 * width, large) for level in levels]
-    left = max(width_on_page(part, large) for part in chain(*names)) + 20
-    scale = axis(ends, most=7, unit=unit)
-
-    def x(value: float) -> float:
-        return scale.at(value, left, width - 16)
-
-    body = []
-    for number, profile in enumerate(of):  # the legend
-        body.append(dot(f"c{number}", left + 5, 14 + 20 * number))
-        body.append(text(left + 16, 18 + 20 * number, profile.name, "lab"))
-    begin = top = 32 + 20.0 * len(of)
-    bands = []
-    for number, (at, name) in enumerate(zip(levels, names, strict=True)):
-        tall = max(lane * len(of) + 8, 16 * len(name) + 8)
-        bands += [rect("calm", 0, top, width, tall)] if number % 2 == 0 else []
-        body.append(name_in_lines(name, 8, top + tall / 2, "lab", 12))
-        for place, profile in enumerate(of):
-            if found := profile.dots[number]:
-                y = top + tall / 2 + lane * (place - len(of) / 2 + 0.5)
-                drawn = line(f"line c{place}", *level(found.number, x, y))
-                drawn += dot(f"c{place}", x(found.number.value or 0.0), y)
-                body.append(hit(drawn, (f"{profile.name}, {at}", *found.said), link=found.link))
-        top += tall
-    for tick in scale.ticks:
-        bands.append(line("gl", (x(tick), begin - 4), (x(tick), top)))
-        body.append(text(x(tick), begin - 10, write(tick), anchor="middle"))
-    return svg("forest dotted", width, top + 4, title, [*bands, *body])
-
-
 # ---- a number over something ----
 
 

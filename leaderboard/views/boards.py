@@ -39,7 +39,6 @@ from leaderboard.pages import lengths as lengths_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import pictures, provenance
-from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
@@ -446,25 +445,6 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     return context
 
 
-def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
-    source = addresses.source_of(address)
-    board = cached(source.scope, "models", boards.models)
-    selects = [
-        *(profile_page.selects(address, board) if board.rows else []),
-        *addresses.verdict_selects(address, source),
-    ]
-    context = frame(request, address, "models", selects)
-    context["note"] = source.note
-    if board.rows:
-        page = profile_page.build_profile_page(address, source.scope, board)
-        context |= {
-            "page": page,
-            "plot": address.plot("profile"),
-            "verdicts_by": provenance.source_of(source.scope, board, address.viewer),
-        }
-    return context
-
-
 def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     run = standin.run_beside(scope)
@@ -515,12 +495,6 @@ PAGES = {
         *("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
         title="Each model against each other on",
         says="How often each model wins against each other one.",
-        pictures=pictures.OF_MODELS,
-    ),
-    "profile": Page(
-        *("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
-        title="Models, ability by ability, on",
-        says="What models are good at: their numbers by level, with 95% intervals.",
         pictures=pictures.OF_MODELS,
     ),
     "together": Page(

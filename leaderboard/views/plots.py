@@ -22,7 +22,6 @@ from leaderboard.pages import drawing, pictures, plots, sharing
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.sharing import Source
@@ -30,7 +29,7 @@ from leaderboard.prepared import answered, prepared
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 
-OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
+OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
 
 
@@ -59,11 +58,6 @@ def _drawable(board: B) -> B:
     if not board.rows:
         raise BadScope("nothing to draw")
     return board
-
-
-def _profile_plot(address: Address) -> SafeString:
-    scope = addresses.source_of(address).scope
-    return profile_page.build_profile_page(address, scope, _drawable(cached(scope, "models", boards.models))).plot
 
 
 def _judges(address: Address) -> SafeString:
@@ -101,7 +95,6 @@ Draw = Callable[[Address], SafeString]
 PLOTS: dict[str, tuple[str, Sequence[str], Draw]] = {
     "forest": ("models", OF_MODELS, _forest),
     "matrix": ("matrix", (*OF_MODELS, *matrix_page.BLOCKS), _matrix_plot),
-    "profile": ("profile", OF_MODELS, _profile_plot),
     "judges": ("judges", OF_JUDGES, _judges),
     "agreement": ("agreement", OF_JUDGES, _agreement),
     "bias": ("bias", OF_JUDGES, _bias),

@@ -62,7 +62,7 @@ def addresses(run):
     item = run.coming[0].item_id
     base = "/leaderboards/grove"
     yield from ("/", "/leaderboards/", "/find/?q=keen", f"{base}/items/{item}/", f"{base}/snapshots/")
-    pages = ("models", "models/matrix", "models/profile", "models/together", "models/compare")
+    pages = ("models", "models/matrix", "models/together", "models/compare")
     boards = ("judges", "agreement", "bias", "correlation")
     for page in (*pages, *boards):
         yield f"{base}/{page}/"

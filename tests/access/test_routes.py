@@ -480,6 +480,8 @@ def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
         "edition-new",
         "desiderata",
         "recipes",
+        "profile",
+        "runs-compare",
         "corruptions",
         "outside-scores",
     )

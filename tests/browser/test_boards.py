@@ -31,7 +31,6 @@ def paths(brought, voted):
         f"{base}/models/?source=keen&anchor=Cedar&sort=-level:Perception",
         f"{base}/models/?level=Nowhere",
         f"{base}/models/matrix/?source=keen",
-        f"{base}/models/profile/?source=keen&a=Alder&b=Cedar",
         f"{base}/models/together/",
         f"{base}/bias/",
         f"{base}/correlation/",

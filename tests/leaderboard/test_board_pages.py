@@ -484,7 +484,7 @@ class Dead(HTMLParser):
                 self.dead += [] if self._leads else [" ".join(self._cell.split())]
 
 
-@pytest.mark.parametrize("board", ["judges", "bias", "models", "models/profile", "models/matrix", "agreement"])
+@pytest.mark.parametrize("board", ["judges", "bias", "models", "models/matrix", "agreement"])
 def test_every_figure_of_a_board_leads_to_its_rows_or_says_why_not(voted, client, board):
     found = Dead(page(client, f"/leaderboards/grove/{board}/"))
     assert found.figures
@@ -492,7 +492,7 @@ def test_every_figure_of_a_board_leads_to_its_rows_or_says_why_not(voted, client
 
 
 def test_a_kind_of_board_that_there_is_none_of_is_refused_in_words(voted, client):
-    for page in ("models", "judges", "bias", "correlation", "models/profile"):
+    for page in ("models", "judges", "bias", "correlation"):
         answer = client.get(f"/leaderboards/grove/{page}/?kind=nonsense")
         assert answer.status_code == 400
         assert "Unknown kind of board" in answer.content.decode()

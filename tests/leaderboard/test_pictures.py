@@ -85,7 +85,7 @@ def test_a_board_elsewhere_shows_as_its_own_picture_and_as_the_sites_where_it_ha
 
 
 def test_each_board_has_a_title_and_words_of_its_own_elsewhere(voted, client):
-    pages = ("models/", "models/matrix/", "models/profile/", "models/together/", "judges/", "bias/", "correlation/",
+    pages = ("models/", "models/matrix/", "models/together/", "judges/", "bias/", "correlation/",
              "agreement/")  # fmt: skip
     told = {page: shown(client, page) for page in pages}
     assert all("grove" in each["title"] for each in told.values())

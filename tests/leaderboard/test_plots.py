@@ -8,10 +8,7 @@ from django.core.cache import cache
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
-from leaderboard.pages import plots
-from leaderboard.rows import Number
-from tests.leaderboard.conftest import by_model, judgments
-from tests.leaderboard.test_graded_boards import scores
+from tests.leaderboard.conftest import by_model
 from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +32,7 @@ def test_every_plot_is_a_file_that_stands_by_itself(voted, client, client_of):
     client_of("researcher").post(f"{BASE}/models/freeze/?source=keen")
     held = {
         "forest": "Alder", "matrix": "Birch", "judges": "dull", "agreement": "keen",
-        "correlation": "people", "history": "Alder", "profile": "Alder",
+        "correlation": "people", "history": "Alder",
     }  # fmt: skip
     for what, name in held.items():
         assert name in svg(client, what, source="keen"), what
@@ -45,11 +42,10 @@ def test_every_plot_is_a_file_that_stands_by_itself(voted, client, client_of):
 
 
 def test_a_benchmark_without_a_verdict_says_so_and_draws_nothing(grove, client):
-    for page in ("matrix", "profile"):
-        answer = client.get(f"{BASE}/models/{page}/")
-        assert answer.status_code == 200
-        assert b"Board of models" in answer.content
-    for what in ("forest", "matrix", "profile", "judges", "agreement", "bias", "correlation", "history"):
+    answer = client.get(f"{BASE}/models/matrix/")
+    assert answer.status_code == 200
+    assert b"Board of models" in answer.content
+    for what in ("forest", "matrix", "judges", "agreement", "bias", "correlation", "history"):
         assert client.get(f"{BASE}/plots/{what}.svg").status_code == 404, what
 
 
@@ -84,34 +80,6 @@ def test_the_matrix_counts_each_pair_in_both_directions_and_opens_its_items(vote
     cell = re.search(r'title="Alder against Cedar[^>]*><a href="([^"]+)"', html).group(1).replace("&amp;", "&")
     said = flat(client.get(cell))
     assert f"{n} items: won {won}, tied {tied}, lost {lost}" in said
-
-
-def test_a_profile_shows_the_chosen_models_with_their_intervals(brought, client):
-    brought("judgments", [*judgments("keen", noise=0.6, seed=2), *scores(0.5, 1, judge="marker")])
-    for kind in ("pair", "score"):
-        html = flat(client.get(f"{BASE}/models/profile/", {"kind": kind, "a": "Birch", "b": "Cedar"}))
-        table = html[html.index("The same numbers") :]
-        assert "Birch" in table
-        assert "Alder" not in table
-        assert re.search(r"\d to \d[\d.]*, n \d+", table)
-        plot = html[html.index('class="forest dotted"') : html.index("The same numbers")]
-        assert "Birch" in plot
-        assert re.search(r"<title>Birch, \w+ \d+\.\d+ .*?n = \d+", plot), "each dot says what it stands for"
-
-
-def test_a_profile_leaves_a_gap_where_there_is_no_number_and_cuts_no_name():
-    long_name = "an-uncommonly-long/name-of-a-model-with-20261125"
-    dot = plots.Dot(Number(0.5, 0.4, 0.6), ("50.0 [40.0, 60.0]", "n = 40"), "/rows/")
-    drawn = plots.profiles(
-        ["one", "two"],
-        [plots.Profile(long_name, (dot, dot)), plots.Profile("<b>", (None, dot))],
-        title="t",
-        write=str,
-    )
-    assert drawn.count('<a class="hit"') == 3
-    assert long_name in drawn
-    assert "<b>" not in drawn
-    assert plots.profiles(["one"], [plots.Profile("none", (None,))], title="t", write=str) == ""
 
 
 def test_a_board_draws_ratings_in_a_column_with_length_held_equal_as_open_dots(voted, client):

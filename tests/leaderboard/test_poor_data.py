@@ -6,7 +6,7 @@ import re
 import pytest
 
 pytestmark = pytest.mark.django_db
-PAGES = ("models/", "models/matrix/", "models/profile/", "models/together/", "judges/", "agreement/", "bias/")
+PAGES = ("models/", "models/matrix/", "models/together/", "judges/", "agreement/", "bias/")
 MORE = ("correlation/", "models/compare/?a=Alder&b=Birch", "votes/?model=Alder")
 WORDLESS = re.compile(r">\s*(NaN|nan|inf|-inf|None|undefined)\s*<")
 

@@ -80,7 +80,6 @@ def test_every_board_opens_in_every_kind_that_an_address_names(kind, brought, cl
         "bias",
         "correlation",
         "models/matrix",
-        "models/profile",
         "models/together",
     )
     found = {page: client.get(f"{BASE}/{page}/?kind={kind}").status_code for page in pages}

@@ -1,0 +1,25 @@
+"""Addresses of pages that there are no more: 410 Gone, in words, with a link to where their numbers are now."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from accounts.rules import requires
+
+# By the name of the route: what was there, where its numbers are, and the page to go to with the same arguments.
+GONE = {
+    "profile": (
+        "Models beside each other, level by level",
+        "The board of models has a column for each level, and a model's page shows its levels with their intervals.",
+        "leaderboard:models",
+    ),
+}
+
+
+@requires("read-public")
+def gone(request: HttpRequest, what: str, **arguments: Any) -> HttpResponse:
+    title, words, page = GONE[what]
+    context = {"title": title, "words": words, "link": reverse(page, kwargs=arguments)}
+    return render(request, "errors/410.html", context, status=410)
