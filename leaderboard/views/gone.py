@@ -10,6 +10,11 @@ from accounts.rules import requires
 
 # By the name of the route: what was there, where its numbers are, and the page to go to with the same arguments.
 GONE = {
+    "beside-today": (
+        "A snapshot beside today, row by row",
+        "What changed since, with its causes, is a page of its own.",
+        "leaderboard:snapshot-changes",
+    ),
     "profile": (
         "Models beside each other, level by level",
         "The board of models has a column for each level, and a model's page shows its levels with their intervals.",

@@ -21,15 +21,15 @@ from leaderboard.cache import until_changed
 from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
-from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import Address, Segment
+from leaderboard.pages.address import Address
 from leaderboard.prepared import is_large, prepared
 from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, of_benchmark
+from leaderboard.views.gone import gone
 
 NOW = "now"  # in place of a snapshot's code
 
@@ -74,9 +74,15 @@ def _found(request: HttpRequest, code: str) -> Snapshot:
 
 
 @requires("read-public")
-@prepared("view")
 def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     """A frozen view: its rows, what made them, and files; printable."""
+    if request.GET.get("view") in ("beside", "moved"):
+        return gone(request, "beside-today", code=code, other=NOW)
+    return _snapshot(request, code)
+
+
+@prepared()
+def _snapshot(request: HttpRequest, code: str) -> HttpResponse:
     snapshot = _found(request, code)
     snapshots = Snapshot.objects.visible_to(request.user).filter(benchmark=snapshot.benchmark, what=snapshot.what)
     others = [other for other in snapshots if other.pk != snapshot.pk and snapshots_page.same_view(other, snapshot)]
@@ -85,19 +91,14 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     made = snapshots_page.made_of(snapshot)
     title = snapshots_page.title_of(snapshot)
     permalink = request.build_absolute_uri(request.path)
-    beside = None if now is None else beside_page.beside(snapshot, now)
-    view = request.GET.get("view", "") if beside else ""
-    shown = {"beside": beside.table, "moved": beside.moved}.get(view) if beside else None
     context = {
         "section": "leaderboards",
         "snapshot": snapshot,
         "title": title,
-        "board": boards_views.frozen(live, snapshot, made) if shown is None else "",
+        "board": boards_views.frozen(live, snapshot, made),
         "table": snapshots_page.rows_table(snapshot),
-        "beside": beside,
-        "shown": shown,
-        "views": _views(request.path, beside, view) if beside else [],
-        "aside": shown is not None or snapshot.what == "models",
+        "aside": snapshot.what == "models",
+        "is_there": now is not None,
         "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
         "causes": snapshots_page.causes(snapshot, now, live) if now else [],
         "same_data": now is not None and now.fingerprint == snapshot.fingerprint,
@@ -109,12 +110,6 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "shapes": files.offered(),
     }
     return render(request, "leaderboard/snapshot.html", context)
-
-
-def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
-    """The frozen view alone, beside today's, or what moved of it."""
-    parts = {"": "As frozen", "beside": "Beside today", "moved": f"Only what moved, {beside.n_moved}"}
-    return [Segment(label, f"{path}?view={name}" if name else path, name == view) for name, label in parts.items()]
 
 
 @requires("read-public")
@@ -131,8 +126,8 @@ def leads(request: HttpRequest, address: Address) -> HttpResponse:
         frozen = Snapshot.objects.visible_to(request.user).filter(benchmark=address.benchmark, what="models")
         newest = frozen.order_by("-pk").first()
         now = _as_of_now(_live(request, newest), newest) if newest else None
-        said = beside_page.beside(newest, now).said if newest and now else ""
-        context = {"entry": page.entry, "snapshot": newest, "said": said.removeprefix("Since then ").rstrip(".")}
+        changed = len(snapshots_page.changes(newest, now)) if newest and now else 0
+        context = {"entry": page.entry, "snapshot": newest, "changed": changed}
         return render_to_string("leaderboard/_leads.html", context)
 
     key = ("leads", address.name, class_of(request.user))
