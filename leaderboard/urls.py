@@ -5,7 +5,6 @@ from django.urls import path
 from leaderboard import views
 from leaderboard.views import (
     boards,
-    corruptions,
     details,
     gone,
     editions,

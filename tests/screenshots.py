@@ -1,4 +1,6 @@
-"""python -m tests.screenshots: the pictures of README and documentation, taken anew of a fresh demo."""
+"""python -m tests.screenshots: the pictures of README and documentation, taken anew of a fresh demo; with the argument
+``corruptions`` the sheet of corruptions alone.
+"""
 
 import io
 import os
@@ -12,7 +14,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from playwright.sync_api import Page, sync_playwright
 
 from tests import chromium
@@ -94,7 +96,32 @@ def take(page: Page, path: Path) -> None:
     print(f"{path.relative_to(ROOT)}  {path.stat().st_size // 1000} KB")
 
 
+def corruptions_sheet() -> None:
+    """One picture of the demo after each corruption, under its name."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    from bank.corruptions import images
+
+    wide, tall, across = 224, 168, 5
+    whole = Image.open(ROOT / "evalsite" / "demo" / "data" / "images" / "kitchen.jpg").convert("RGB")
+    whole = whole.resize((4 * wide, 4 * tall), Image.Resampling.LANCZOS)
+    shown = {"as it is": whole} | {
+        name: images.corrupt(whole, method=name, severity=3, seed="shown") for name in images.METHODS
+    }
+    sheet = Image.new("RGB", (across * (wide + 8) + 8, -(-len(shown) // across) * (tall + 30) + 8), "white")
+    pen = ImageDraw.Draw(sheet)
+    for number, (name, picture) in enumerate(shown.items()):
+        x, y = 8 + number % across * (wide + 8), 8 + number // across * (tall + 30)
+        sheet.paste(picture.resize((wide, tall), Image.Resampling.LANCZOS), (x, y))
+        pen.text((x + 2, y + tall + 4), name, fill="#14191C", font=ImageFont.load_default(13))
+    sheet.save(IMAGES / "corruptions.jpg", quality=80, optimize=True)
+
+
 def main() -> None:
+    if sys.argv[1:] == ["corruptions"]:
+        return corruptions_sheet()
     executable = chromium.executable() or sys.exit(chromium.NEEDED)
     with tempfile.TemporaryDirectory() as folder, demo(Path(folder)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
@@ -116,6 +143,7 @@ def main() -> None:
                 then(page)
             take(page, IMAGES / f"{name}.png")
         browser.close()
+    corruptions_sheet()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,11 @@ GONE = {
         "What changed since, with its causes, is a page of its own.",
         "leaderboard:snapshot-changes",
     ),
+    "corruptions": (
+        "Corruptions on a picture",
+        "docs/corruptions.md shows each of them with its parameters. A recipe that uses them is tried here:",
+        "leaderboard:recipes",
+    ),
     "profile": (
         "Models beside each other, level by level",
         "The board of models has a column for each level, and a model's page shows its levels with their intervals.",

@@ -40,8 +40,7 @@ TABLE = {
     "leaderboard:recipe-remove": STAFF,
     "leaderboard:evaluate": STAFF,
     "leaderboard:evaluation-retry": STAFF,
-    "leaderboard:corruptions": READERS,
-    "leaderboard:corrupted-picture": READERS,
+    "leaderboard:corruptions": EVERYBODY,
     "api-recipe-list": READERS,
     "api-recipe-detail": READERS,
     "api-evaluation-list": READERS,
@@ -480,9 +479,9 @@ def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
         "edition-new",
         "desiderata",
         "recipes",
+        "corruptions",
         "profile",
         "runs-compare",
-        "corruptions",
         "outside-scores",
     )
     other = [f"leaderboard:{page}" for page in pages]

@@ -126,7 +126,6 @@ class World:
         }
         return place, [
             ("recipes/evaluations/", self.evaluations[slug]),
-            ("recipes/corruptions/", self.samples[slug].images.get()),
             ("recipes/", self.evaluations[slug].recipe),
             ("evaluations/", self.evaluations[slug]),
             ("drafts/", self.drafts[slug]),

@@ -219,3 +219,14 @@ def test_the_document_prints_the_severities_that_are_used():
     for name, method in images.METHODS.items():
         shown = "; ".join(", ".join(f"{value:g}" for value in severity) for severity in method.severities)
         assert printed[name].strip() == shown
+
+
+def test_the_document_prints_what_becomes_of_a_question():
+    document = (Path(__file__).resolve().parents[2] / "docs" / "corruptions.md").read_text(encoding="utf-8")
+    question = re.search(r'^At severity 3, "(.+)" becomes:$', document, re.MULTILINE)[1]
+    printed = dict(re.findall(r"^- `([\w-]+)`: (.+)$", document, re.MULTILINE))
+    methods = [method for method in texts.METHODS.values() if not method.written and not method.of_options]
+    assert printed == {
+        method.name: texts.corrupt(question, method=method.name, severity=min(3, method.severities), seed="shown")
+        for method in methods
+    }

@@ -11,6 +11,7 @@ from tests.markup import flat
 
 # Of those that were addresses of their own.
 ARGUMENTS: dict[str, dict[str, str]] = {
+    "corruptions": {},
     "profile": {"name": "grove"},
 }
 
