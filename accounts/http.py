@@ -116,8 +116,12 @@ def _without_port(text: str) -> str:
     return str(getattr(parsed, "ipv4_mapped", None) or parsed)
 
 
+def of_this_site(request: HttpRequest, address: str) -> str:
+    """The address if it is one of this site, else ""."""
+    return address if url_has_allowed_host_and_scheme(address, {request.get_host()}, request.is_secure()) else ""
+
+
 def way_on(request: HttpRequest, person: User, wanted: str) -> str:
     """Where signing in leads: to the person's work, unless a link of this site said where they were going."""
-    if wanted and url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure()):
-        return wanted
-    return reverse(settings.LANDING_OF_ANNOTATORS if labels_only(person) else settings.LOGIN_REDIRECT_URL)
+    usual = settings.LANDING_OF_ANNOTATORS if labels_only(person) else settings.LOGIN_REDIRECT_URL
+    return of_this_site(request, wanted) or reverse(usual)

@@ -26,7 +26,7 @@ from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import Promise
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import override
@@ -52,6 +52,7 @@ from accounts.http import (
     done,
     filters_of,
     form_page,
+    of_this_site,
     page_of,
     person,
     posted,
@@ -296,11 +297,7 @@ def preferences(request: PageRequest) -> HttpResponse:
     """The person's own settings. The labelling page submits only its own part of them."""
     user = person(request)
     back = request.POST.get("next") or request.GET.get("next", "")
-    back = (
-        back
-        if back.startswith("/") and url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
-        else ""
-    )
+    back = of_this_site(request, back) if back.startswith("/") else ""
     if request.method == "POST" and request.htmx:
         try:
             keys = {"keyboard": bound_keys(request.POST["keys"])} if "keys" in request.POST else {}

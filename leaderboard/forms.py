@@ -178,7 +178,15 @@ class JudgingForm(Styled):
 
 
 class OutsideForm(Styled):
-    """Scores of a benchmark that is not held here."""
+    """Scores of a benchmark that is not held here. ``sent_by``: the form of the page that the fields belong to."""
+
+    use_required_attribute = False  # that form has other buttons, too
+
+    def __init__(self, *args: Any, sent_by: str = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        if sent_by:
+            for field in self.fields.values():
+                field.widget.attrs["form"] = sent_by
 
     board = forms.CharField(max_length=120, label="Benchmark", help_text="An existing name replaces its scores.")
     source = forms.CharField(

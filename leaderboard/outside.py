@@ -4,8 +4,10 @@ import csv
 import io
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Count
 
 from accounts.models import User
 from bank.errors import BadInput
@@ -40,6 +42,12 @@ def set_scores(
         for model, score in named.items()
     )
     return len(named)
+
+
+def typed_boards() -> list[dict[str, Any]]:
+    """Every board with ``source``, ``lower_is_better`` and ``models``, how many it has scores of; by name."""
+    named = OutsideScore.objects.order_by("board").values("board", "source", "lower_is_better")
+    return [dict(row) for row in named.annotate(models=Count("pk"))]
 
 
 def read_scores(text: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
-from leaderboard import boards, queries, votes
+from leaderboard import boards, outside, queries, votes
 from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, versions
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
@@ -25,6 +25,7 @@ from leaderboard.boards.pairs import PairsBoard
 from leaderboard.boards.standin import StandInBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
+from leaderboard.forms import OutsideForm
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
@@ -354,7 +355,9 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     context = frame(request, address, "correlation", selects) | {"board": board}
     lost: list[str] = []
     panels = singly("Two languages beside each other", lambda: languages_page.panels_of(address, scope), lost.append)
-    context |= {"languages": panels or [], "lost": lost}
+    context |= {"languages": panels or [], "lost": lost, "typed": outside.typed_boards()}
+    if allowed(address.viewer, "write-bank"):
+        context["form"] = OutsideForm(sent_by="personal", auto_id="typed-%s")
     parts = (
         ("pairs", "These rows", board.rows),
         ("ranks", "Ranks", board.ranks),

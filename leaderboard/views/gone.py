@@ -20,6 +20,11 @@ GONE = {
         "docs/corruptions.md shows each of them with its parameters. A recipe that uses them is tried here:",
         "leaderboard:recipes",
     ),
+    "outside-scores": (
+        "Scores of other benchmarks",
+        "They are typed, and their sources stand, below the correlations of each benchmark.",
+        "leaderboard:index",
+    ),
     "profile": (
         "Models beside each other, level by level",
         "The board of models has a column for each level, and a model's page shows its levels with their intervals.",

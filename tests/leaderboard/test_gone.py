@@ -12,6 +12,7 @@ from tests.markup import flat
 # Of those that were addresses of their own.
 ARGUMENTS: dict[str, dict[str, str]] = {
     "corruptions": {},
+    "outside-scores": {},
     "profile": {"name": "grove"},
 }
 

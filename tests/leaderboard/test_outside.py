@@ -5,29 +5,35 @@ import pytest
 from leaderboard import outside
 from leaderboard.models import OutsideScore
 from tests.bank.conftest import manage
+from tests.hidden import show
+from tests.markup import flat
 
 __all__ = ["manage"]
 pytestmark = pytest.mark.django_db
 PAGE, API = "/outside-scores/", "/api/v1/outside-scores/"
+CORRELATIONS = "/leaderboards/grove/correlation/"
 
 
 def typed(**values):
     return {"board": "MMMU", "source": "Table 5", "scores": 'model,score\nheron, 51.5\n"egret, 7B",40'} | values
 
 
-def test_curators_type_scores_on_the_page_and_everybody_reads_them(client_of):
+def test_curators_type_scores_below_the_correlations_and_everybody_reads_their_sources(grove, client_of):
+    show("public")
     curator = client_of("curator")
-    assert curator.post(PAGE, typed()).status_code == 302
+    saved = curator.post(PAGE, typed(path=CORRELATIONS))
+    assert (saved.status_code, saved.headers["Location"]) == (302, CORRELATIONS)
     assert {(row.model, row.score) for row in OutsideScore.objects.all()} == {("heron", 51.5), ("egret, 7B", 40.0)}
-    page = client_of("anonymous").get(PAGE).content.decode()
-    assert "egret, 7B" in page
+    page = flat(client_of("anonymous").get(CORRELATIONS))
+    assert "<b>MMMU</b>, 2 models" in page
     assert "Table 5" in page
     assert "Type scores" not in page
-    again = curator.get(f"{PAGE}?board=MMMU").content.decode()
-    assert "&quot;egret, 7B&quot;,40" in again
+    assert f'formaction="{PAGE}"' in flat(curator.get(CORRELATIONS))
     curator.post(PAGE, typed(scores="heron, 52"))  # replaces them
     assert OutsideScore.objects.get().score == 52
-    curator.post(PAGE, typed(scores=""))
+    assert (
+        curator.post(PAGE, typed(scores="", path="https://elsewhere.example/")).headers["Location"] == "/leaderboards/"
+    )
     assert not OutsideScore.objects.exists()
     assert client_of("researcher").post(PAGE, typed()).status_code == 403
 
