@@ -1,4 +1,4 @@
-"""A recipe's YAML as somebody typed it: which lines say what, and another value for one key while the rest stays."""
+"""A recipe's YAML as somebody types it: written to be changed by hand, and what is wrong with it in which line."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +6,6 @@ from typing import Any
 import yaml
 
 from bank.recipes.spec import BadRecipe, Spec, from_yaml, stored
-
-ORDER = tuple(Spec.model_fields)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -21,15 +19,11 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def written(value: Any) -> str:
-    """A value as YAML that is easy to change by hand."""
-    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return text
-
-
 def of_spec(spec: Spec) -> str:
     """A recipe as YAML that is easy to change by hand; it reads back unchanged."""
-    return written({"name": spec.name} | stored(spec))
+    value = {"name": spec.name} | stored(spec)
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
 
 
 def lines_of(text: str, place: Sequence[str | int]) -> range:
@@ -60,23 +54,6 @@ def _last_line(node: Any) -> int:
         return _last_line(last[1] if isinstance(last, tuple) else last)
     end = node.end_mark
     return max(node.start_mark.line + 1, end.line + 1 if end.column else end.line)
-
-
-def with_value(text: str, key: str, value: Any) -> str:
-    """The text with another value of a key of the recipe; None takes the key out. Other lines stay as they are."""
-    lines = text.splitlines()
-    new = [] if value is None else written({key: value}).splitlines()
-    old = lines_of(text, [key])
-    if old:
-        last = old.stop - 1
-        while last > old.start and not lines[last - 1].strip():  # what follows keeps its distance
-            last -= 1
-        lines[old.start - 1 : last] = new
-    elif new:
-        before = [lines_of(text, [name]).stop - 1 for name in ORDER[: ORDER.index(key)] if lines_of(text, [name])]
-        at = max(before, default=len(lines))
-        lines[at:at] = new
-    return "\n".join([*lines, ""])
 
 
 def fault_in(text: str) -> tuple[Spec | None, BadRecipe | None, int]:

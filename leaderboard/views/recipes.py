@@ -152,12 +152,11 @@ def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
 @requires("write-judging")
 @form_page
 def recipe_new(request: HttpRequest) -> HttpResponse:
-    """Make a recipe, or the next version of one, starting from ``?from=``, in blocks or in YAML.
-
-    ``edited`` says which of both was changed last: then the rest of the page follows, and nothing is saved.
+    """Write a recipe, or the next version of one, starting from ``?from=``. ``check`` saves nothing: what is wrong, and
+    what a model would get, follows the text.
     """
     if request.method == "POST":
-        return _recipe_edited(request) if "edited" in request.POST else _recipe_saved(request)
+        return _recipe_checked(request) if "check" in request.POST else _recipe_saved(request)
     source, changes = request.GET.get("from", ""), ""
     text = EXAMPLE.format(_free("my-recipe"), _with_options(request) or "my-benchmark")
     if source:
@@ -200,6 +199,7 @@ def _making(request: HttpRequest, editor: editing.Editor, changes: str, form: Re
         "form": form or RecipeForm(initial={"yaml": editor.text}),
         "becomes": _becomes(editor, changes),
         "changes": changes,
+        "examples": editing.examples(request.user),
     }
     return render(request, "leaderboard/recipe-new.html", HERE | context)
 
@@ -224,22 +224,14 @@ def _texts(request: HttpRequest) -> list[str]:
     return [request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good")]
 
 
-def _recipe_edited(request: HttpRequest) -> HttpResponse:
-    """What follows from a change of the blocks or of the YAML."""
+def _recipe_checked(request: HttpRequest) -> HttpResponse:
     text, good = _texts(request)
-    by_yaml, do = request.POST["edited"] == "yaml", request.POST.get("do", "")
-    at = (whole_number(request.POST.get("at", "")) or 0) + (do == "another sample")
-    posted = None if by_yaml else request.POST.dict()
-    try:
-        text = text if posted is None else editing.changed(good, posted, request.user, do)
-        editor = editing.editor(text, good, request.user, at, posted)
-    except BadInput:
-        editor = editing.editor(text, good, request.user, at)
-    changes = request.POST.get("changes", "")
+    at = (whole_number(request.POST.get("at", "")) or 0) + (request.POST["check"] == "another question")
+    editor, changes = editing.editor(text, good, request.user, at), request.POST.get("changes", "")
     if "HX-Request" not in request.headers:
         return _making(request, editor, changes)
-    context = {"editor": editor, "becomes": _becomes(editor, changes), "edited": request.POST["edited"], "oob": True}
-    return render(request, "leaderboard/_recipe_edited.html", context)
+    context = {"editor": editor, "becomes": _becomes(editor, changes), "oob": True}
+    return render(request, "leaderboard/_recipe_checked.html", context)
 
 
 def _recipe_saved(request: HttpRequest) -> HttpResponse:

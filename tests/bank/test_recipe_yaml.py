@@ -39,18 +39,6 @@ def test_the_lines_of_a_part_are_found(place, lines):
     assert list(text.lines_of(TYPED, place)) == lines
 
 
-def test_another_value_leaves_every_other_line_as_it_was_typed():
-    changed = text.with_value(TYPED, "turns", [{"kind": "direct"}])
-    assert changed == TYPED.replace("- {kind: cot}\n- kind: likelihood\n", "- kind: direct\n")
-    assert text.with_value(TYPED, "metric", "ece") == TYPED.replace("accuracy", "ece")
-    without = text.with_value(TYPED, "instruction", None)
-    assert without.splitlines()[2:4] == ["scenario: [{benchmark: animals, split: dev}]   # all of it", "turns:"]
-    added = text.with_value(TYPED, "corruption", {"strategy": "composed", "image": True})
-    assert spec.from_yaml(added).corruption.strategy == "composed"
-    assert added.index("corruption") < added.index("turns")
-    assert all(line in added for line in TYPED.splitlines())
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "guess"),
     [

@@ -1,6 +1,4 @@
-"""Making a recipe in blocks and in YAML, and its page while a model answers."""
-
-import re
+"""Writing a recipe, and its page while a model answers."""
 
 import pytest
 from playwright.sync_api import expect
@@ -32,22 +30,13 @@ def making(people, live_server, page, sign_in, faults):
     return page, said
 
 
-def test_a_block_changes_the_yaml_and_the_yaml_the_block_and_both_what_the_model_gets(making):
+def test_what_the_model_gets_follows_the_text_and_saving_makes_the_next_version(making):
     page, said = making
     yaml = page.get_by_label("YAML")
-    page.locator("#block-examples summary").click()
-    page.get_by_label("Examples", exact=True).select_option("random")
-    expect(yaml).to_have_value(re.compile("how: random"))
-    expect(page.locator(".htmx-request, .htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
-    page.get_by_label("How many, at most 8").fill("3")
+    examples = "instruction:\n  examples: {how: random, k: 3}\n"
+    yaml.fill(examples + yaml.input_value().replace("kind: direct", "kind: likelihood"))
     expect(page.locator("#gets")).to_contain_text("3, random")
-    assert "k: 3" in yaml.input_value()
-    assert page.locator("#lines [data-of~=examples]").count() == 3
-    yaml.fill(yaml.input_value().replace("kind: direct", "kind: likelihood"))
-    expect(page.locator("#said-turns")).to_contain_text("likelihood (PPL) of each option")
     expect(page.locator("#gets .chip")).to_have_count(4)
-    page.locator("#block-turns summary").click()
-    expect(page.get_by_label("In turn 1 the model")).to_have_value("likelihood")
     page.get_by_role("button", name="Another question").click()
     expect(page.locator("#gets")).to_contain_text("Question 1?")
     assert violations(page) == []
@@ -59,27 +48,20 @@ def test_a_block_changes_the_yaml_and_the_yaml_the_block_and_both_what_the_model
     assert said == []
 
 
-def test_while_the_yaml_is_broken_the_blocks_freeze_and_nothing_typed_is_lost(making):
+def test_while_the_text_is_no_recipe_its_line_is_told_and_nothing_typed_is_lost(making):
     page, said = making
     yaml = page.get_by_label("YAML")
-    page.locator("#block-metric summary").click()
     yaml.press("Control+End")
     yaml.type("metrik: accuracy")
     expect(page.locator("#status")).to_contain_text("Did you mean metric?")
     expect(page.locator("#lines .er")).to_have_count(1)
-    assert page.locator("#fields-metric").evaluate("each => each.disabled")
     expect(page.get_by_role("button", name="Not a recipe yet")).to_be_disabled()
     assert yaml.input_value().endswith("metrik: accuracy")
     assert page.evaluate("document.activeElement.id") == "yaml"
     yaml.fill(yaml.input_value().replace("metrik: accuracy", ""))
-    expect(page.locator("#status")).to_contain_text("The same recipe")
-    assert not page.locator("#fields-metric").evaluate("each => each.disabled")
-    page.get_by_label("The score is").select_option("rrm")
+    expect(page.get_by_role("button", name="Save as version")).to_be_enabled()
+    yaml.fill(yaml.input_value().replace("metric: accuracy", "metric: rrm"))
     expect(page.locator("#status")).to_contain_text("rrm needs a corruption")
-    page.locator("#block-corruption summary").click()
-    page.get_by_label("What is damaged").select_option("image")
-    expect(page.locator("#status")).to_contain_text("The same recipe")
-    assert spec.from_yaml(yaml.input_value()).metric == "rrm"
     assert said == []
 
 

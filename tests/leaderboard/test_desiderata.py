@@ -155,20 +155,19 @@ def test_a_recipe_is_written_changed_and_removed_by_page_and_by_api(measured, cl
     assert Recipe.objects.filter(name="my-ece").exists()  # it was used
 
 
-def test_without_scripts_blocks_and_yaml_follow_each_other_at_a_button(measured, client_of):
+def test_without_scripts_a_recipe_is_checked_at_a_button_and_nothing_is_saved(measured, client_of):
     curator = client_of("curator")
-    yaml = "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns: [{kind: direct}]\nmetric: accuracy\n"
-    named = {"yaml": yaml, "good": yaml, "field.name": "fresher", "edited": "blocks"}
-    assert "name: fresher\n" in unescape(curator.post("/recipes/new/", named).content.decode())
-    posted = {"yaml": yaml, "good": yaml, "field.turns.0.kind": "likelihood", "field.repeats": "3"}
-    page = unescape(curator.post("/recipes/new/", posted | {"edited": "blocks"}).content.decode())
-    assert "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns:\n- kind: likelihood\n" in page
-    assert "repeats: 3" in page
-    page = curator.post("/recipes/new/", posted | {"edited": "yaml", "yaml": "metric: ["}).content.decode()
+    yaml = "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns: [{kind: likelihood}]\nmetric: accuracy\n"
+    page = unescape(curator.post("/recipes/new/", {"yaml": yaml, "good": yaml, "check": "text"}).content.decode())
+    assert "name: fresh  # mine\n" in page
+    assert "Question 0?" in page
+    assert "Save as version" in page
+    page = curator.post("/recipes/new/", {"yaml": "metric: [", "good": yaml, "check": "text"}).content.decode()
     assert "This is not YAML" in page
-    assert page.count("disabled") >= 8  # the name and six blocks, and saving
+    assert "Question 0?" in page  # what a model gets is still that of the last recipe
+    assert "Not a recipe yet" in page
     assert not Recipe.objects.filter(name="fresh").exists()
-    assert client_of("researcher").post("/recipes/new/", posted | {"edited": "yaml"}).status_code == 403
+    assert client_of("researcher").post("/recipes/new/", {"yaml": yaml, "check": "text"}).status_code == 403
 
 
 def test_an_endpoint_is_asked_by_page_and_by_api(measured, client_of):
