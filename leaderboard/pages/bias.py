@@ -8,7 +8,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.models import Run
-from judging.protocols.in_words import settings_in_words
 from leaderboard import queries
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
@@ -16,8 +15,8 @@ from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address
 from leaderboard.pages.marks import BLANK, Cell, Chip
-from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
-from leaderboard.pages.table import Column, Table, names, table, text, tick_of
+from leaderboard.pages.provenance import run_link, verdicts_link
+from leaderboard.pages.table import Column, Table, names, table, tick_of
 from leaderboard.rows import UNKNOWN, Number
 from stats.figures import (
     NONE,
@@ -83,13 +82,10 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class BiasPage:
-    """``finding``: what the table comes to; ``numbers``: the same as figures alone; ``files``: of each plot, its name
-    and where it is.
-    """
+    """``finding``: what the table comes to; ``files``: of each plot, its name and where it is."""
 
     finding: SafeString
     table: Table
-    numbers: Table
     panels: list[Panel]
     files: list[tuple[str, str]]
 
@@ -185,7 +181,6 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
             caption="Biases of every judge with 95% intervals, people's own first",
             css="lb",
         ),
-        _numbers(address, rows_in_order, shown),
         _panels(address, rows_in_order, shown),
         [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases if bias in measured],
     )
@@ -289,46 +284,6 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
 
     by_name = names("Judge", name, under="least swayed first", opens=verdicts)
     return [by_name, *(column(bias) for bias in board.biases)]
-
-
-def _numbers(address: Address, rows: Sequence[Row], shown: _Shown) -> Table:
-    """Each bias as it is computed: of lengths of pairs in log odds."""
-
-    def value(row: Row) -> Cell:
-        if row.value.value is None:
-            return Cell(NONE, title=row.detail.reason or "not measured")
-        words = with_interval(row.value, signed if row.bias == "length" else write_of(shown.kind))
-        return Cell(words, title=f"n = {whole(row.n)}")
-
-    def settings(row: Row) -> str:
-        run = None if row.run is None or shown.needs_no_skill(row.run) else shown.runs[row.run]
-        return settings_in_words(run.protocol, run.settings) if run else NONE
-
-    def verdicts(row: Row) -> str:
-        return _verdicts_of(address, row.run, shown)
-
-    def n(row: Row) -> Cell:
-        return Cell(whole(row.n or None), title="" if row.run else CLOSED)
-
-    odds, pairs = ", log odds" if shown.kind.pairwise else "", shown.kind.pairwise
-    labels = LABELS | {"length": f"{LABELS['length']}{odds}"}
-    both = "Share of pairs with the same verdict in both orders"
-    won = "How often the longer answer of a decided pair won"
-    return table(
-        [
-            names("Judge", lambda row: shown.label(row.run)),
-            text("Bias", lambda row: labels[row.bias]),
-            Column("Value, 95%", value, opens=verdicts),
-            Column("Same both ways %", lambda row: row.detail.consistent, percent, title=both, shown=pairs),
-            Column("Longer won %", lambda row: row.detail.longer, percent, title=won, shown=pairs),
-            Column("n", n, opens=verdicts),
-            text("Settings", settings, css="small dim clip", head=""),
-        ],
-        rows,
-        row_css=lambda row: "base" if row.run is None or shown.needs_no_skill(row.run) else "",
-        label="Biases as figures",
-        caption="Biases of every judge as figures, with 95% intervals",
-    )
 
 
 def _file(address: Address, metric: str) -> str:
