@@ -8,7 +8,6 @@ app_name = "judging"
 urlpatterns = [
     path("", runs.index, name="index"),
     path("runs/new/", runs.run_new, name="run-new"),
-    path("runs/compare/", runs.run_compare, name="run-compare"),
     path("runs/estimate/", runs.run_estimate, name="run-estimate"),
     path("attacks/new/", attacks.attack_new, name="attack-new"),
     path("trials/", attacks.trial_list, name="trial-list"),

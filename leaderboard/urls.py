@@ -6,8 +6,8 @@ from leaderboard import views
 from leaderboard.views import (
     boards,
     details,
-    gone,
     editions,
+    gone,
     held_out,
     outside,
     plots,
@@ -26,8 +26,8 @@ urlpatterns = [
     path("method/formulas/", views.formulas, name="formulas"),
     path("data/", views.data, name="data"),
     path("models/<int:pk>/", details.model_detail, name="model-detail"),
-    path("judging/runs/compare/", gone.gone, {"what": "runs-compare"}, name="runs-compare"),
     path("judges/<int:pk>/", details.judge_detail, name="judge-detail"),
+    path("judging/runs/compare/", gone.gone, {"what": "runs-compare"}, name="runs-compare"),
     path("judging/runs/<int:pk>/tryout/", details.run_tryout, name="run-tryout"),
     path("judging/runs/<int:pk>/tryout/again/", details.run_try_again, name="run-try-again"),
     path("judging/runs/<int:pk>/tryout/go-on/", details.run_go_on, name="run-go-on"),
@@ -52,8 +52,8 @@ urlpatterns = [
     *(
         path(f"leaderboards/<str:name>/{page.path}/", boards.board, {"what": what}, name=what)
         for what, page in boards.PAGES.items()
-    path("leaderboards/<str:name>/models/profile/", gone.gone, {"what": "profile"}, name="profile"),
     ),
+    path("leaderboards/<str:name>/models/profile/", gone.gone, {"what": "profile"}, name="profile"),
     path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
     path("leaderboards/<str:name>/judges/disagreements/", rows.disagreements, name="disagreements"),
     path("leaderboards/<str:name>/judges/held-out/", held_out.held_out, name="held-out"),

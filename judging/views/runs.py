@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -22,13 +21,11 @@ from judging.judgments import analyses, provenance, releases
 from judging.models import OVERLAP, Judgment, Run
 from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
 from judging.runs.attack_report import report_for
-from judging.runs.compare import CannotCompare, compare
 from judging.runs.estimates import Estimate, estimate
 from judging.runs.inputs import ResumeIn, RunIn
 from judging.views import PAGE, SignedInRequest, page
 
 OF_RUN = through(Run, "benchmark__slug")
-OFFERED = 200  # runs to compare with
 SHOWN = ("all", "failed", "undecided")
 
 
@@ -119,35 +116,6 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
     """The live part of a run's page. It reloads itself as long as the run is active."""
     return page(request, "judging/_run_progress.html", _run_context(request, pk))
-
-
-def _chosen_run(runs: QuerySet[Run], request: SignedInRequest, name: str) -> Run | None:
-    """The run that the URL names, if it names one."""
-    pk = whole_number(request.GET.get(name))
-    if pk is None:
-        return None
-    run = runs.filter(pk=pk).first()
-    if run is None:
-        raise Http404("unknown run")
-    return analyses.run_as_seen(run, request.user)
-
-
-@requires("read-judging")
-@require_safe
-def run_compare(request: SignedInRequest) -> HttpResponse:
-    """Two runs side by side; a choice of runs if the URL does not name both."""
-    runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
-    first, second = (_chosen_run(runs, request, name) for name in ("a", "b"))
-    context: dict[str, Any] = {"tab": "runs", "first": first, "second": second}
-    offered = runs.filter(benchmark=first.benchmark) if first else runs
-    context["offered"] = offered.order_by("-pk")[:OFFERED]
-    context["runs"] = runs.order_by("-pk")[:OFFERED]
-    if first and second:
-        try:
-            context["comparison"] = compare(first, second, viewer=request.user)
-        except CannotCompare as error:
-            context["problem"] = str(error)
-    return page(request, "judging/compare.html", context)
 
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:

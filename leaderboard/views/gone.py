@@ -30,6 +30,11 @@ GONE = {
         "The board of models has a column for each level, and a model's page shows its levels with their intervals.",
         "leaderboard:models",
     ),
+    "runs-compare": (
+        "Two runs beside each other",
+        "Two judges compared, on a benchmark, shows them: how far they agree, what is set otherwise, where they part.",
+        "leaderboard:index",
+    ),
 }
 
 

@@ -7,6 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from accounts.rules import requires
+from judging.models import Run
+from judging.runs.compare import CannotCompare, compare
 from leaderboard import boards
 from leaderboard.boards import cached
 from leaderboard.boards import versus as two
@@ -42,11 +44,14 @@ def models(request: HttpRequest, address: Address) -> HttpResponse:
 
 
 @requires("read-public")
-@prepared("judge")
+@prepared("judge", "run")
 @of_benchmark("judges-compare", *OF_VERDICTS, "a", "b", "page")
 def judges(request: HttpRequest, address: Address) -> HttpResponse:
-    """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""
-    ticked = request.GET.getlist("judge")
+    """Two judges compared with people on the same items, and for researchers with each other: what is set otherwise,
+    how far they agree, where they differ. The board's checkboxes send ``judge=run-3&judge=run-5``, a run's page
+    ``run=3``.
+    """
+    ticked = request.GET.getlist("judge") or [f"run-{pk}" for pk in request.GET.getlist("run")]
     for side, run in zip(("a", "b"), ticked, strict=False):
         address.params.setdefault(side, run[:30])
     scope = address.scope()
@@ -55,13 +60,33 @@ def judges(request: HttpRequest, address: Address) -> HttpResponse:
     if len(ticked) > 2:
         raise BadScope("Choose two judges: this page compares two at a time.")
     first, second = runs
-    result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
+    beside = _beside(address, first, second)
+    result = None
+    try:
+        result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
+    except BadScope:
+        if not beside:
+            raise  # else one of them is on no board: it goes on, or was tried out
     selects = [
         *versus_page.side_selects(address, choices),
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
-    return _page(request, address, scope, "judges", selects, result)
+    return _page(request, address, scope, "judges", selects, result, **beside)
+
+
+def _beside(address: Address, first: int, second: int) -> dict[str, Any]:
+    """Two runs beside each other by the verdicts that the viewer may see one by one, or why they are not compared."""
+    if not address.may("read-judging"):
+        return {}
+    runs = Run.objects.visible_to(address.viewer).filter(benchmark=address.benchmark, kind=Run.Kind.JUDGMENTS)
+    found = runs.select_related("judge", "benchmark").in_bulk([first, second])
+    if len(found) < 2:
+        return {}
+    try:
+        return {"beside": compare(found[first], found[second], viewer=address.viewer)}
+    except CannotCompare as error:
+        return {"apart": str(error)}
 
 
 def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
@@ -71,11 +96,17 @@ def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
 
 
 def _page(
-    request: HttpRequest, address: Address, scope: Scope, board: str, selects: list[Any], result: two.Versus | None
+    request: HttpRequest,
+    address: Address,
+    scope: Scope,
+    board: str,
+    selects: list[Any],
+    result: two.Versus | None,
+    **more: Any,
 ) -> HttpResponse:
     sides = [select for select in selects if select.name in ("a", "b")]
-    shown = selects if result else [select for select in selects if select not in sides]
-    context = frame(request, address, board, shown) | {"found": result, "what": board, "sides": sides}
+    shown = selects if result or more else [select for select in selects if select not in sides]
+    context = frame(request, address, board, shown) | {"found": result, "what": board, "sides": sides} | more
     context["hidden"] = address.kept("kind", "anchor")
     context["view"] = [(key, value) for key, value in address.params.items() if key not in ("a", "b", "page")]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))

@@ -78,7 +78,7 @@ def addresses(run):
         yield f"/judging/runs/{one.pk}/?show=failed"
         yield f"/judging/runs/{one.pk}/progress/"
         yield f"/judging/judges/{one.judge_id}/"
-        yield f"/judging/runs/compare/?a={one.pk}&b={other.pk}"
+        yield f"{base}/judges/compare/?run={one.pk}&run={other.pk}"
         yield f"/judging/judgments/?run={one.pk}"
         yield f"/judging/judgments/?run={one.pk}&differs=orders"
         yield f"/api/v1/runs/{one.pk}/"

@@ -158,7 +158,8 @@ def test_no_verdict_of_a_test_stands_anywhere_as_one_about_a_model(baseline, ben
     with pytest.raises(BadInput, match="runs of judges"):
         juries.make_jury(name="jury", runs=[run, real])
     client = client_of("curator")
-    assert f"?a={run.pk}" not in client.get(reverse("judging:run-compare")).content.decode()
+    compared = client.get(reverse("leaderboard:judges-compare", args=[benchmark]))
+    assert f"run-{run.pk}" not in compared.content.decode()
     rows = client.get("/api/v1/judgments/").json()["results"]
     assert {row["run"] for row in rows} == {real.pk}
 

@@ -85,17 +85,25 @@ def test_runs_without_anything_in_common_say_so(people, benchmark, run_of):
 def test_the_page_shows_both_runs_and_keeps_what_a_viewer_may_not_see(client_of, benchmark, baseline, run_of):
     one = run_of(benchmark, [{"choice": "first"}, {"choice": "tie", "item": 1}])
     two = run_of(benchmark, [{"choice": "second"}, {"choice": "tie", "item": 1}], judge="osprey")
-    path = reverse("judging:run-compare")
-    page = text_of(client_of("researcher").get(path, {"a": one.pk, "b": two.pk}))
-    for words in ("50.0%", "2 items with a verdict of both", "Different settings", "osprey", "Where they differ"):
+    path = reverse("leaderboard:judges-compare", args=[benchmark])
+    page = text_of(client_of("researcher").get(path, {"run": [one.pk, two.pk]}))
+    for words in (
+        "50.0%",
+        "2 items with a verdict of both",
+        "Different settings",
+        "osprey",
+        "Where the two runs differ",
+    ):
         assert words in page
-    assert "Choose two runs" in text_of(client_of("researcher").get(path, {"a": one.pk}))
+    assert "Which two?" in text_of(client_of("researcher").get(path, {"run": one.pk}))
     oracle = run_of(benchmark, [{"choice": "first"}], judge="baseline-criteria-overlap")
     hidden = run_of(make_benchmark(slug="closed", visibility="private"), [{"choice": "first"}])
-    for other in (oracle, hidden):
-        assert client_of("researcher").get(path, {"a": one.pk, "b": other.pk}).status_code == 404
-        assert f"{other.pk}, " not in text_of(client_of("researcher").get(path))
-        assert client_of("curator").get(path, {"a": one.pk, "b": other.pk}).status_code == 200
+    for other, status in ((oracle, 200), (hidden, 400)):
+        pair = {"run": [one.pk, other.pk]}
+        assert client_of("researcher").get(path, pair).status_code == 400
+        assert f"run {other.pk}" not in text_of(client_of("researcher").get(path))
+        assert client_of("curator").get(path, pair).status_code == status
+    assert "Different settings" not in text_of(client_of("anonymous").get(path, {"run": [one.pk, two.pk]}))
 
 
 def test_a_clone_begins_with_all_that_the_run_had(client_of, benchmark, judge_at, start):

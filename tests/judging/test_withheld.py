@@ -78,7 +78,7 @@ def test_the_api_has_null_for_every_figure_of_a_run_that_goes_on(going, client_o
 
 def test_a_comparison_with_a_run_that_goes_on_waits_until_it_has_ended(going, run_of, benchmark, client_of):
     other = run_of(benchmark, [{"item": 0, "choice": "first"}], judge="osprey", state="finished")
-    path = reverse("judging:run-compare") + f"?a={other.pk}&b={going.pk}"
+    path = reverse("leaderboard:judges-compare", args=[benchmark]) + f"?run={other.pk}&run={going.pk}"
     assert "its verdicts are shown on the day after it has ended" in text_of(client_of("researcher").get(path))
     assert "its verdicts are shown on the day after it has ended" not in text_of(client_of("curator").get(path))
 

@@ -14,6 +14,7 @@ ARGUMENTS: dict[str, dict[str, str]] = {
     "corruptions": {},
     "outside-scores": {},
     "profile": {"name": "grove"},
+    "runs-compare": {},
 }
 
 
