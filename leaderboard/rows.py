@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from accounts.csv import escape
 from judging.models import Run
+from stats.figures import Write, two
 from stats.results import Estimate
 
 JSON = dict[str, Any]
@@ -76,6 +77,22 @@ def number(estimate: Estimate | None) -> Number:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """How a field of a row is shown: what heads its column, how its numbers are written, and what it is, in words."""
+
+    label: str
+    write: Write
+    words: str
+
+
+def shown(label: str, write: Write = two, words: str = "", **of_field: Any) -> Any:
+    """A field of a row with its ``Heading``, which pages, the API's document and docs/rows.md read; ``of_field``: as
+    ``dataclasses.field`` takes it.
+    """
+    return field(metadata={"shown": Heading(label, write, words)}, **of_field)
+
+
 class Row:
     """The base class of all rows. They are dataclasses whose fields are the columns, in this order."""
 
@@ -103,6 +120,12 @@ class Row:
             elif isinstance(value, Mapping):
                 rows = ((name, inner) for name, inner in value.items() if isinstance(inner, Row))
                 yield from (f"{name or 'no level'}, {note}" for name, inner in rows for note in inner._notes())
+
+    @classmethod
+    def headings(cls) -> dict[str, Heading]:
+        """By name, of the fields that have one."""
+        of_fields = fields(cls)  # type: ignore[arg-type]
+        return {each.name: each.metadata["shown"] for each in of_fields if "shown" in each.metadata}
 
     def number(self, name: str) -> Number:
         """The number in this column. Raises TypeError if the column holds something else."""

@@ -45,10 +45,14 @@ def serializer_of(
     columns: dict[str, Any] = {name: PLAIN[kind]() for name, kind in before}
     hints = get_type_hints(row)
     needed = row is not Detail  # of which only what applies is written
+    headings = row.headings()
     for column in fields(row):
         if issubclass(row, ScoreRow) and column.name == "levels":
             continue
-        columns |= _columns(column.name, hints[column.name], within=within, needed=needed)
+        of_field = _columns(column.name, hints[column.name], within=within, needed=needed)
+        if column.name in headings:
+            of_field[column.name].help_text = headings[column.name].words
+        columns |= of_field
     if not within:
         columns.setdefault("notes", serializers.ListField(child=serializers.CharField(), help_text=NOTES))
     if issubclass(row, ScoreRow):

@@ -12,9 +12,10 @@ from judging.models import Judgment
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
-from leaderboard.rows import Number, Row, number, of_judge
+from leaderboard.rows import Number, Row, number, of_judge, shown
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
+from stats.figures import whole
 from stats.proportions import mean
 
 STEPS = 20  # of a histogram; the last one is open
@@ -32,10 +33,10 @@ class LengthRow(Row):
     judge: str = ""
     run: int | None = None
     unit: str
-    mean: Number
+    mean: Number = shown("Mean", whole)
     p10: float
     p25: float
-    p50: float
+    p50: float = shown("Half are below", whole, "The median")
     p75: float
     p90: float
     width: int

@@ -20,9 +20,10 @@ from leaderboard.boards.declared import OF_ANALYSES, OF_REVIEWS, Table, kept
 from leaderboard.boards.judge_board import ALL, GRADES, over_sets
 from leaderboard.boards.over_sets import mean_over_sets
 from leaderboard.hidden import counted_reviews, refuse_live
-from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
+from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge, shown
 from leaderboard.scope import HUMANS, Scope
 from stats.arrays import dense_codes
+from stats.figures import percent, two
 from stats.proportions import mean, rate
 from stats.results import Estimate
 from stats.verdicts import majority
@@ -57,19 +58,29 @@ class ReviewRow(OfJudge):
     """A judge's verdicts as people reviewed them, within a data set or over ``all`` (their unweighted mean, or
     pooled).
 
-    ``agree`` and ``hallucination``: the share of verdicts of which most of exactly three reviews say so; verdicts with
-    fewer, or more, do not count. ``grade``: the mean of verdicts' mean grades. ``deviation``: the mean absolute
-    deviation of the grades of the verdicts on one sample from their mean, over samples with several.
+    Verdicts with fewer than three reviews, or more, do not count in ``agree`` and ``hallucination``.
     """
 
     judge: str
     run: int
     source_dataset: str
     kind: str
-    agree: Number = UNKNOWN
-    hallucination: Number = UNKNOWN
-    grade: Number = UNKNOWN
-    deviation: Number = UNKNOWN
+    agree: Number = shown(
+        "Agreed %", percent, "Share of verdicts that most of exactly three reviews agree with", default=UNKNOWN
+    )
+    hallucination: Number = shown(
+        "Halluc. %",
+        percent,
+        "Share of analyses in which most of exactly three reviews found something that is not there",
+        default=UNKNOWN,
+    )
+    grade: Number = shown("Grade", two, "Mean grade of analyses, 1 to 5", default=UNKNOWN)
+    deviation: Number = shown(
+        "Deviation",
+        two,
+        "Mean absolute deviation of the grades of one sample's verdicts from their mean",
+        default=UNKNOWN,
+    )
     verdicts: int
     reviews: int
     simulated: bool = False
@@ -103,19 +114,19 @@ def reviews(scope: Scope) -> Board[ReviewRow]:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedRow(Row):
-    """Two judges whose analyses of the same items people compared, ``a`` before ``b`` by name.
-
-    ``preferred``: the share of items on which most labels prefer a's analysis, a tie counting half. ``ties``: the share
-    on which most call it a tie, or as many prefer either.
-    """
+    """Two judges whose analyses of the same items people compared, ``a`` before ``b`` by name."""
 
     a: str
     a_run: int
     b: str
     b_run: int
     kind: str
-    preferred: Number
-    ties: Number
+    preferred: Number = shown(
+        "Preferred %",
+        percent,
+        "Share of items on which most people prefer the first judge's analysis; a tie counts half",
+    )
+    ties: Number = shown("Ties %", percent, "Share of items on which neither is preferred")
     items: int
     labels: int
     a_simulated: bool = False

@@ -13,11 +13,11 @@ from leaderboard.boards.base import Board, cached, level_names, ranks
 from leaderboard.boards.judge_board import majority_of
 from leaderboard.hidden import in_parts, without_sealed
 from leaderboard.methods import EPSILON, SEED
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge, shown
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
-from stats.figures import number_of
+from stats.figures import number_of, percent, two
 from stats.prediction import FEWEST_LABELLED_GROUPS, PowerTuned, places_of, prediction_powered
 from stats.proportions import mean
 from stats.results import InvalidCount
@@ -44,8 +44,15 @@ class StandInRow(OfJudge):
     run: int
     settings: JSON
     epsilon: float
-    winning_rate: float | None = None
-    advantage: float | None = None
+    winning_rate: float | None = shown(
+        "Winning rate", two, "Share of the tested people whom the judge may replace; 0.5 or more passes", default=None
+    )
+    advantage: float | None = shown(
+        "At least as close %",
+        percent,
+        "Advantage: mean share of items on which the judge is at least as close to the others as the person left out",
+        default=None,
+    )
     passes: bool | None = None
     tested: int = 0
     n: int = 0

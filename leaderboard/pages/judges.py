@@ -49,6 +49,7 @@ from leaderboard.pages.table import (
     Write,
     axis_of,
     choose,
+    columns_of,
     names,
     number_cell,
     table,
@@ -672,24 +673,7 @@ def reviewed(board: Board[ReviewRow], kind: Kind) -> Table | None:
     return table(
         [
             names("Judge", judge),
-            Column(
-                "Agreed %",
-                "agree",
-                percent,
-                title="Share of verdicts that most of exactly three reviews agree with",
-            ),
-            Column(
-                "Halluc. %",
-                "hallucination",
-                percent,
-                title="Share of analyses in which most of exactly three reviews found something that is not there",
-            ),
-            Column("Grade", "grade", title="Mean grade of analyses, 1 to 5"),
-            Column(
-                "Deviation",
-                "deviation",
-                title="Mean absolute deviation of the grades of one sample's verdicts from their mean",
-            ),
+            *columns_of(ReviewRow),
             Column("Reviews", lambda row: Cell(whole(row.reviews), title=f"Of {whole(row.verdicts)} verdicts")),
         ],
         board.rows,
@@ -714,13 +698,7 @@ def compared(board: Board[ComparedRow], kind: Kind) -> Table | None:
     return table(
         [
             names("Judges", judges),
-            Column(
-                "Preferred %",
-                "preferred",
-                percent,
-                title="Share of items on which most people prefer the first judge's analysis; a tie counts half",
-            ),
-            Column("Ties %", "ties", percent, title="Share of items on which neither is preferred"),
+            *columns_of(ComparedRow),
             Column("Items", lambda row: Cell(whole(row.items), title=f"{whole(row.labels)} labels")),
         ],
         board.rows,

@@ -6,7 +6,7 @@ from leaderboard.boards.lengths import LengthRow, LengthsBoard
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Table, names, table, text
+from leaderboard.pages.table import Column, Table, column_of, names, table, text
 from stats.figures import whole
 
 EACH = "Counted over all of them; each stands on the page of its item"
@@ -36,9 +36,9 @@ def _table(title: str, rows: Sequence[LengthRow]) -> Table:
     return table(
         [
             names("Model" if rows[0].model else "Judge", name),
-            Column("Half are below", lambda row: Cell(whole(row.p50), title=EACH), title="The median"),
+            column_of(LengthRow, "p50", cell=lambda row: Cell(whole(row.p50), title=EACH)),
             Column("Most are", between, title="Nine tenths are above the first, and below the second"),
-            Column("Mean", "mean", whole),
+            column_of(LengthRow, "mean"),
             Column("n", lambda row: Cell(whole(row.n), title=EACH)),
             text(f"0 to {longest}, and longer", drawn),
         ],

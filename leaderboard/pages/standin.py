@@ -12,9 +12,9 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Segment, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import IN_TIERS, Column, Table, names, on_axis, table, text
+from leaderboard.pages.table import IN_TIERS, Column, Table, column_of, names, on_axis, table, text
 from leaderboard.scope import Scope
-from stats.figures import NONE, in_brackets, number_of, percent, rank_range, short, whole, whole_percent
+from stats.figures import NONE, in_brackets, number_of, rank_range, short, whole, whole_percent
 
 STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
 
@@ -53,20 +53,8 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
     columns: list[Column[StandInRow]] = [
         names("Judge", lambda row: Cell(row.shown, f"run {row.run}"), css=""),
         text("Result", lambda row: standin_cell(row, runs.get(row.run)), css="maystand"),
-        Column(
-            "At least as close %",
-            "advantage",
-            percent,
-            opens=beside,
-            title="Advantage: mean share of items on which the judge is at least as close to the others as the person "
-            "left out",
-        ),
-        Column(
-            "Winning rate",
-            "winning_rate",
-            opens=beside,
-            title="Share of the tested people whom the judge may replace; 0.5 or more passes",
-        ),
+        column_of(StandInRow, "advantage", opens=beside),
+        column_of(StandInRow, "winning_rate", opens=beside),
         Column(
             "Tested",
             lambda row: f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,

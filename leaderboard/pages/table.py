@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell
-from leaderboard.rows import Number
+from leaderboard.rows import Number, Row
 from stats.figures import (
     NONE,
     Write,
@@ -83,6 +83,17 @@ class Column(Generic[T]):
         if isinstance(value, str):
             return Cell(value)
         return Cell(whole(value) if isinstance(value, int) else self.write(value))
+
+
+def column_of(rows: type[Row], name: str, cell: Callable[[Any], Any] | None = None, **more: Any) -> Column[Any]:
+    """The column of a field that says how it is shown; ``cell``: where that is more than its value."""
+    heading = rows.headings()[name]
+    return Column(heading.label, cell or name, heading.write, title=heading.words, **more)
+
+
+def columns_of(rows: type[Row]) -> list[Column[Any]]:
+    """A column of each field that says how it is shown."""
+    return [column_of(rows, name) for name in rows.headings()]
 
 
 def names(label: str, cell: Callable[[T], Any] | str, **more: Any) -> Column[T]:
