@@ -177,7 +177,7 @@ def test_no_way_in_of_verdicts_tells_a_key(way, part, giver, knowing, kind, peop
         return benchmark, {}
 
     kinds = ("pair", "score", "reference")
-    found = differing(build, people, monkeypatch, roles=BELOW, kinds=kinds, samples=range(SAMPLES), most=150)
+    found = differing(build, people, monkeypatch, roles=BELOW, kinds=kinds, samples=(0, OTHER), most=50)
     assert {role: found[role][0] for role in BELOW} == {role: [] for role in BELOW}
     assert found["mail"][0] == []
     assert found["curator"][0]
