@@ -1,6 +1,7 @@
 """The documentation hangs together: every page can be found, and every link leads somewhere."""
 
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -67,3 +68,20 @@ def test_a_page_fetches_nothing_from_elsewhere():
     assert SITE["theme"]["font"] is False
     assert not [name for name in leaves([SITE["extra_css"], SITE.get("extra_javascript", [])]) if "//" in name]
     assert "pymdownx.superfences" in SITE["markdown_extensions"]  # no diagrams: they would load a script
+
+
+ADDING = sorted((DOCS / "adding").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", ADDING, ids=lambda path: path.stem)
+def test_how_to_add_something_names_files_that_are_there_and_a_commit_that_did_it(path):
+    text = path.read_text(encoding="utf-8")
+    named = re.findall(r"\b(?:accounts|annotations|bank|evalsite|judging|leaderboard|tests|templates)/[\w/.-]+\w", text)
+    assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
+    commits = re.findall(r"`git show (\w+)`", text)
+    assert commits
+    history = subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True, text=True)
+    if history.stdout.strip() == "false":  # neither a wheel's folder nor a shallow clone
+        for commit in commits:
+            found = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True)
+            assert found.returncode == 0, commit
