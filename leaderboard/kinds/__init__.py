@@ -1,9 +1,10 @@
 """The kinds of verdicts, and which of them have data for a board of a benchmark."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from annotations.models import Campaign
+from django.db.models import Exists, OuterRef
+
+from annotations.models import Campaign, Label
 from bank import guard
 from bank.models import Benchmark
 from judging.models import Judgment, Run
@@ -81,28 +82,27 @@ def is_available(benchmark: Benchmark, board: str, *, staff: bool) -> bool:
     return until_changed(key, lambda: any(_FIND[board](benchmark, staff=staff)), benchmark=benchmark.pk)
 
 
-@guard.working()
 def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
-    """Whether there is a label or judgment of this kind that this viewer may see."""
-    key = ("asked on", benchmark.pk, staff)
-    sources = until_changed(key, lambda: _sources_of_verdicts(benchmark, staff=staff), benchmark=benchmark.pk)
-    if sources.campaigns and kind.labels().filter(campaign__in=sources.campaigns).exists():
-        return True
-    runs = [run for run, protocol in sources.runs if protocol in kind.protocols]
-    return bool(runs) and Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
+    """Whether there is a label or judgment of this kind that this viewer may see. Kept until it may change."""
+    key = ("kinds with verdicts", benchmark.pk, staff)
+    return kind.name in until_changed(key, lambda: _with_verdicts(benchmark, staff=staff), benchmark=benchmark.pk)
 
 
-@dataclass(frozen=True)
-class VerdictSources:
-    """Where verdicts on a benchmark can come from: campaigns, and runs of judges with their protocols."""
-
-    campaigns: list[int]
-    runs: list[tuple[int, str]]
-
-
-def _sources_of_verdicts(benchmark: Benchmark, *, staff: bool) -> VerdictSources:
-    """Read once for all kinds: each of them would query both again."""
+@guard.working()
+def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> set[str]:
+    """The kinds that people or judges have given verdicts of: one question about labels, and one about judgments."""
+    columns = {kind.column for kind in KINDS.values()}
+    given = {
+        column: Exists(Label.objects.filter(campaign=OuterRef("pk"), **{f"{column}__isnull": False}))
+        for column in columns
+    }
+    campaigns = list(Campaign.objects.filter(benchmark=benchmark).order_by().values("protocol", **given))
     unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
-    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
-    campaigns = Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
-    return VerdictSources(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))
+    judged = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=Judgment.Status.OK))
+    runs = Run.objects.filter(judged, benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
+    protocols = set(runs.order_by().values_list("protocol", flat=True))
+
+    def by_people(kind: Kind) -> bool:
+        return any(campaign[kind.column] and kind.is_of(campaign["protocol"]) for campaign in campaigns)
+
+    return {kind.name for kind in KINDS.values() if not protocols.isdisjoint(kind.protocols) or by_people(kind)}

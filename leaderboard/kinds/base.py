@@ -145,12 +145,25 @@ class Kind:
         campaigns with yet another protocol, as files may bring, are of the first of these kinds.
         """
         labels = Label.objects.filter(**{f"{self.column}__isnull": False})
-        filling = [name for name, ballot in ballots.BALLOTS.items() if ballot.fields[0] == self.column]
-        own = set(filling) & set(self.protocols)
-        if filling[0] not in own:
-            return labels.filter(campaign__protocol__in=own)
-        others = set(filling) - own
-        return labels.exclude(campaign__protocol__in=others) if others else labels
+        if self._is_first:
+            others = self._filling - set(self.protocols)
+            return labels.exclude(campaign__protocol__in=others) if others else labels
+        return labels.filter(campaign__protocol__in=self._filling & set(self.protocols))
+
+    def is_of(self, protocol: str) -> bool:
+        """Whether what labels of a campaign with this protocol say in its column is of this kind, see ``labels``."""
+        return protocol in self.protocols if protocol in self._filling else self._is_first
+
+    @cached_property
+    def _filling(self) -> set[str]:
+        """The ballots that fill its column."""
+        return {name for name, ballot in ballots.BALLOTS.items() if ballot.fields[0] == self.column}
+
+    @cached_property
+    def _is_first(self) -> bool:
+        """Whether the first ballot that fills its column is of this kind."""
+        first = next(name for name, ballot in ballots.BALLOTS.items() if ballot.fields[0] == self.column)
+        return first in self.protocols
 
     @guard.working()
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
