@@ -51,7 +51,7 @@ from evalsite.backups.folders import Failed
 from evalsite.demo.accounts import still_open
 from judging.endpoints.judges import readiness
 from judging.models import Judge, WorkerBeat
-from leaderboard import changes
+from leaderboard.kept import counters
 
 log = logging.getLogger(__name__)
 OLDER = (
@@ -249,7 +249,7 @@ def migrations() -> Finding:
     waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     if waiting:
         return fault(f"{waiting} wait: run `manage.py migrate`")
-    tables = [model._meta.db_table for model in changes.without_triggers()]
+    tables = [model._meta.db_table for model in counters.without_triggers()]
     return fault(f"the triggers of {', '.join(tables)} are missing: run `manage.py migrate`") if tables else ok()
 
 

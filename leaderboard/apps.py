@@ -10,12 +10,12 @@ class LeaderboardConfig(AppConfig):
     def ready(self) -> None:
         from accounts import jobs
         from judging.models.submissions import WHEN_TOLD
-        from leaderboard import changes
+        from leaderboard.kept import counters
 
-        jobs.register("prepare_page", "leaderboard.prepared.prepare", lane=jobs.PAGES)
+        jobs.register("prepare_page", "leaderboard.kept.pages.prepare", lane=jobs.PAGES)
         jobs.register("freeze", "leaderboard.views.snapshots.freeze", lane=jobs.PAGES)
-        jobs.register("prepare_again", "leaderboard.prepared.prepare_again")
+        jobs.register("prepare_again", "leaderboard.kept.pages.prepare_again")
         # No work of ours: Django's way of making what is in the database and no table.
-        pre_migrate.connect(changes.remove, sender=self)
-        post_migrate.connect(changes.install, sender=self)
+        pre_migrate.connect(counters.remove, sender=self)
+        post_migrate.connect(counters.install, sender=self)
         WHEN_TOLD.append("leaderboard.submissions.publish_next")

@@ -22,8 +22,8 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
 from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
-from leaderboard.cache import kept_until_changed, until_changed
 from leaderboard.definitions import changed
+from leaderboard.kept.values import kept_until_changed, until_changed
 from leaderboard.models import Edition
 from leaderboard.scope import ADJUDICATED, ELO, HELD, HUMANS, INDIVIDUALS, NO_ELO, OPEN, WHOLE, BadScope, Scope
 from stats.arrays import BoolArray

@@ -170,7 +170,7 @@ class Change(models.Model):
 
 
 class PreparedPage(models.Model):
-    """A page over many verdicts as a job drew it, see ``leaderboard.prepared``. Any row may be deleted.
+    """A page over many verdicts as a job drew it, see ``leaderboard.kept.pages``. Any row may be deleted.
 
     ``asked``: what the request was, as far as the page depends on it. ``benchmark``: whose data it shows, else all.
     ``version``, ``hiding``: see ``changes.version``. ``status``: of the answer, as HTTP has it; None until it is drawn.

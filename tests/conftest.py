@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 from accounts import installation_key
 from accounts.models import Role, User
 from evalsite.demo.llmfao import unpacked
-from leaderboard import cache as leaderboard_cache
+from leaderboard.kept import values as leaderboard_cache
 from leaderboard.pages import singly
 from tests import chromium
 from tests.judging import outside

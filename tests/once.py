@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts import installation_key
 from accounts.models import InstallationKey
-from leaderboard import changes
+from leaderboard.kept import counters
 
 _built = {}
 
@@ -57,7 +57,7 @@ def _rows():
     found = {}
     with connection.cursor() as cursor:
         for table in connection.introspection.django_table_names(only_existing=True):
-            if table == changes.CHANGES:
+            if table == counters.CHANGES:
                 continue
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
             found[table] = [column[0] for column in cursor.description], cursor.fetchall()

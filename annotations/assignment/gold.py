@@ -168,8 +168,8 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
         raise BadInput(f"{source.name} is blind and goes on: its verdicts can choose items once it is closed.")
     if not verdicts and not problems:
         raise BadInput(
-            f"{source.name} settled none of the items that nobody has here yet: that takes an adjudication, or two labels"
-            " of which most agree."
+            f"{source.name} settled none of the items that nobody has here yet: that takes an adjudication, or two "
+            "labels of which most agree."
         )
     known = {gold.campaign_item.pk for gold in verdicts}
     if most is not None and len(verdicts) > most:

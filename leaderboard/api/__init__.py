@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from bank.models import Benchmark
 from leaderboard.api.described import rows_as
 from leaderboard.files import csv_text, json_lines
-from leaderboard.prepared import AGAIN_AFTER, WAITS, answered
+from leaderboard.kept.pages import AGAIN_AFTER, WAITS, answered
 from leaderboard.rows import Row
 from leaderboard.scope import BadScope
 from leaderboard.tables import Table, rows_of

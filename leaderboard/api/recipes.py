@@ -25,7 +25,7 @@ from leaderboard.api import NO_ROWS_YET, RowsView, as_rows, waits
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, DesiderataRow, QualityCorrelationRow, desiderata
 from leaderboard.editions import recipes as recipe_editions
-from leaderboard.prepared import answered
+from leaderboard.kept.pages import answered
 from leaderboard.rows import Row
 
 

@@ -16,8 +16,9 @@ from pydantic import TypeAdapter
 
 from accounts.installation_key import keyed
 from bank.models import Capability
-from leaderboard import cache, methods, votes
+from leaderboard import methods, votes
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
+from leaderboard.kept import values
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
@@ -300,7 +301,7 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
         first_seen = first_times.get_or_set(f"first-seen:{key}", timezone.now, DAY)
         return replace(board, key=key, computed_at=board.computed_at or first_seen)
 
-    return cache.until_changed(("board", key), make, benchmark=scope.benchmark.pk)
+    return values.until_changed(("board", key), make, benchmark=scope.benchmark.pk)
 
 
 LATER = ("half", "pseudonyms")  # fields of a scope that snapshots of before have keys without
@@ -327,4 +328,4 @@ def key_of(scope: Scope, name: str) -> str:
         data: Any = [edition and edition.pk for what in Edition.What for edition in [newest_edition(scope, what)]]
     else:
         data = votes.fingerprint(scope)
-    return keyed("board", cache.key_of(fields, data))
+    return keyed("board", values.key_of(fields, data))

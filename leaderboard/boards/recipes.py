@@ -27,8 +27,8 @@ from leaderboard.boards import versus
 from leaderboard.boards.base import Board, places_by, share, with_significance
 from leaderboard.boards.keyed import FROM_POSITIVES
 from leaderboard.boards.versus import Measure
-from leaderboard.cache import until_changed
 from leaderboard.hidden import keys_are_open
+from leaderboard.kept.values import until_changed
 from leaderboard.methods import SEED
 from leaderboard.models import RecipeEdition
 from leaderboard.rows import UNKNOWN, Number, Row, number

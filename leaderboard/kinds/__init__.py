@@ -8,8 +8,8 @@ from annotations.models import Campaign, Label
 from bank import guard
 from bank.models import Benchmark
 from judging.models import Judgment, Run
-from leaderboard.cache import until_changed
 from leaderboard.hidden import unseen_runs
+from leaderboard.kept.values import until_changed
 from leaderboard.kinds.base import Kind
 from leaderboard.kinds.batch import Batch
 from leaderboard.kinds.choice import Choice

@@ -20,8 +20,8 @@ from judging.models import Judgment, Run
 from leaderboard import boards, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
-from leaderboard.cache import until_changed
 from leaderboard.hidden import sealed_items
+from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks, one_item, pictures, plots, sharing

@@ -16,9 +16,9 @@ from leaderboard.boards import cached
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
-from leaderboard.cache import until_changed
 from leaderboard.definitions import LENGTH
 from leaderboard.hidden import is_kept_back
+from leaderboard.kept.values import until_changed
 from leaderboard.kinds import available
 from leaderboard.kinds.base import Shape
 from leaderboard.models import Snapshot

@@ -14,7 +14,8 @@ from bank.models import Benchmark
 from bank.recipes import store
 from bank.views.common import benchmark_named
 from leaderboard import queries
-from leaderboard.cache import until_changed
+from leaderboard.kept.pages import prepared
+from leaderboard.kept.values import until_changed
 from leaderboard.kinds import available
 from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import dashboard, search
@@ -23,7 +24,6 @@ from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.snapshots import citation_of
-from leaderboard.prepared import prepared
 from leaderboard.submissions import open_benchmarks
 from leaderboard.tables import BOARDS
 from leaderboard.views.frame import frame, of_benchmark

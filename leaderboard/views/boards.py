@@ -23,10 +23,11 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.boards.standin import StandInBoard
-from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.forms import OutsideForm
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
+from leaderboard.kept.pages import answered
+from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
 from leaderboard.models import Edition, Snapshot
@@ -46,7 +47,6 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.marks import Chip
 from leaderboard.pages.singly import singly, table_or_words
 from leaderboard.pages.table import SHOW, Table
-from leaderboard.prepared import answered
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE

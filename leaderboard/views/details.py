@@ -18,11 +18,11 @@ from judging import protocols
 from judging.models import Judge, Run
 from judging.runs import tryouts
 from leaderboard.forms import TryoutForm
+from leaderboard.kept.pages import prepared
 from leaderboard.pages import tryout
 from leaderboard.pages.judge_detail import judge_page
 from leaderboard.pages.model_detail import model_page
 from leaderboard.pages.snapshots import citation_of
-from leaderboard.prepared import prepared
 
 
 @requires("read-public")

@@ -18,8 +18,8 @@ from accounts.rules import allowed
 from bank.intake import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
-from leaderboard.cache import until_changed
 from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
+from leaderboard.kept.values import until_changed
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Chooser, Table

@@ -14,6 +14,7 @@ from leaderboard import boards, queries
 from leaderboard.boards import Board, cached
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import JUDGED
+from leaderboard.kept.pages import answered, prepared
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -25,7 +26,6 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.sharing import Source
-from leaderboard.prepared import answered, prepared
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 

@@ -30,12 +30,12 @@ from leaderboard.boards.desiderata import QUALITIES, desiderata
 from leaderboard.boards.recipes import RecipeBoard
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.forms import EvaluateForm, RecipeForm
+from leaderboard.kept.pages import answered, sees_many_answers
 from leaderboard.pages import models as models_page
 from leaderboard.pages import recipe_answers as answers_page
 from leaderboard.pages import recipe_editor as editing
 from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus
-from leaderboard.prepared import answered, sees_many_answers
 
 HERE = {"section": "recipes"}
 TAKEN = "There is a recipe of this name that nobody has used yet: give another name, or change that one"

@@ -13,13 +13,13 @@ from leaderboard import disagreements as apart
 from leaderboard import queries
 from leaderboard import votes as verdicts
 from leaderboard.boards import cached
+from leaderboard.kept.pages import prepared
 from leaderboard.pages import address as addresses
 from leaderboard.pages import answers as single_answers
 from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, pick
 from leaderboard.pages.models import simulated
-from leaderboard.prepared import prepared
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files

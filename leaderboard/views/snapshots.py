@@ -17,13 +17,13 @@ from accounts.rules import BY_NAME, class_of, requires
 from bank.models import Benchmark
 from leaderboard import actions, files
 from leaderboard.boards import cached
-from leaderboard.cache import until_changed
+from leaderboard.kept.pages import is_large, prepared
+from leaderboard.kept.values import until_changed
 from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
-from leaderboard.prepared import is_large, prepared
 from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES

@@ -12,15 +12,15 @@ from judging.runs.compare import CannotCompare, compare
 from leaderboard import boards
 from leaderboard.boards import cached
 from leaderboard.boards import versus as two
-from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, in_words
+from leaderboard.kept.pages import prepared
+from leaderboard.kept.values import until_changed
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown, simulated
-from leaderboard.prepared import prepared
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, judge_run
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files

@@ -25,9 +25,9 @@ from bank.models import (
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from judging.protocols.in_words import settings_in_words
-from leaderboard.cache import kept_until_changed, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, newest_edition, sealing, unseen_runs
+from leaderboard.kept.values import kept_until_changed, until_changed
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import arrays
@@ -161,14 +161,6 @@ def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
     if not scope.by_people:
         return False, False
     return until_changed(("origin", scope.benchmark.pk, scope.kind.name), read, benchmark=scope.benchmark.pk)
-
-
-@guard.working()
-def verdicts_up_to(benchmark: int, most: int) -> int:
-    """How many verdicts of people and judges a benchmark has, where they are no more than twice so many."""
-    judgments = Judgment.objects.filter(run__benchmark=benchmark)
-    labels = Label.objects.filter(campaign__benchmark=benchmark)
-    return sum(rows.order_by()[:most].count() for rows in (judgments, labels))
 
 
 def is_large(benchmark: Benchmark) -> bool:

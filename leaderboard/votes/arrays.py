@@ -16,7 +16,7 @@ from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, Text
 from bank import guard
 from bank.models import Benchmark, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
-from leaderboard.cache import kept_until_changed, until_changed
+from leaderboard.kept.values import kept_until_changed, until_changed
 from stats.answer_style import style_of
 from stats.verdicts import MISSING, UNASKED, VERDICTS
 

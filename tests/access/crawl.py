@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from leaderboard import cache as leaderboard_cache
+from leaderboard.kept import values as leaderboard_cache
 
 METHODS = ("get", "head", "options", "post")
 FORMS = "forms"

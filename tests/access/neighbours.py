@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.models import Mail, Notice, Role, User
 from bank import database
-from leaderboard import cache
+from leaderboard.kept import values
 from leaderboard.tables import TABLES
 
 MOST = 25  # further addresses that links lead to
@@ -119,7 +119,7 @@ def differing(build, people, monkeypatch, *, roles, kinds, samples, most=MOST):
     for bit in BITS:
         point = transaction.savepoint()
         with the_same_chance(monkeypatch):
-            cache.forget()
+            values.forget()
             mail.outbox.clear()
             benchmark, visitors = build(bit)
             seen["mail", bit] = told()
@@ -138,7 +138,7 @@ def differing(build, people, monkeypatch, *, roles, kinds, samples, most=MOST):
                 seen[role, bit] = walk(client, asked, more=0 if role in paths else most)
                 paths[role] = list(seen[role, bit])
         transaction.savepoint_rollback(point)
-    cache.forget()
+    values.forget()
     return {
         role: (
             [path for path, answer in seen[role, False].items() if answer != seen[role, True].get(path)],

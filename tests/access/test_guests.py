@@ -18,7 +18,7 @@ from annotations.campaigns.members import add_annotators, make_annotator, remove
 from annotations.models import Assignment, Campaign, Invitation, Label, Membership
 from bank.models import Benchmark
 from evalsite.management.commands import migrate
-from leaderboard import prepared
+from leaderboard.kept import pages as prepared
 from leaderboard.models import PreparedPage
 from tests.access.crawl import FORMS, crawl
 from tests.access.test_one_benchmark import OPEN_DOORS

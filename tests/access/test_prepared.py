@@ -8,7 +8,8 @@ import re
 import pytest
 from django.utils import timezone
 
-from leaderboard import cache, prepared
+from leaderboard.kept import pages as prepared
+from leaderboard.kept import values
 from leaderboard.models import PreparedPage
 from tests.access.conftest import ROLES
 from tests.access.crawl import crawl
@@ -54,7 +55,7 @@ def test_a_page_that_a_job_drew_is_the_page_that_is_drawn_on_request(role, world
     on_request = crawl(client, waiting, "get")
     assert 202 not in {answer.status_code for answer in on_request.values()}
     monkeypatch.setattr(prepared, "MANY", -1)
-    cache.forget()
+    values.forget()
     for page in PreparedPage.objects.all():
         prepared.prepare(page.pk)
     drawn = crawl(client, waiting, "get")

@@ -139,7 +139,7 @@ def drawn() -> tuple[float, float]:
     from django.db import connections
 
     from accounts.models import Job
-    from leaderboard import prepared
+    from leaderboard.kept import pages as prepared
 
     connections.close_all()  # before a process is forked
     before, after_it = os.pipe()

@@ -12,7 +12,7 @@ from annotations.campaigns.blinding import note_blind_in
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample
 from judging.models import Run
-from leaderboard import cache as leaderboard_cache
+from leaderboard.kept import values as leaderboard_cache
 from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
 from tests.markup import flat
 

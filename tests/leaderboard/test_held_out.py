@@ -14,7 +14,8 @@ from annotations.campaigns.run_doubts import doubts_of, subset_of
 from bank.models import Benchmark, HeldOutHalf, Item, Sample
 from bank.samples import held_out as halves
 from judging.models import Judgment, Run
-from leaderboard import cache, queries, tables
+from leaderboard import queries, tables
+from leaderboard.kept import values
 from leaderboard.view import scope_of
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.test_tables import API, got, told
@@ -52,7 +53,7 @@ def turn(benchmark, samples):
         When(choice="first", then=Value("second")), When(choice="second", then=Value("first")), default=F("choice")
     )
     assert judged.update(choice=turned)
-    cache.forget()
+    values.forget()
 
 
 def compared(client):

@@ -1,4 +1,4 @@
-"""Which kinds of verdicts there are on a benchmark is asked of all at once, and found as each kind by itself finds it."""
+"""Which kinds of verdicts a benchmark has is asked of all at once, and found as each kind by itself finds it."""
 
 import pytest
 

@@ -18,7 +18,9 @@ from bank.models import Benchmark, Sample
 from bank.recipes import spec, store
 from evalsite import tidying
 from judging.models import Judgment, Run
-from leaderboard import boards, cache, prepared
+from leaderboard import boards
+from leaderboard.kept import pages as prepared
+from leaderboard.kept import values
 from leaderboard.models import PreparedPage, Snapshot
 from tests.leaderboard.conftest import judgments
 from tests.leaderboard.test_recipe_boards import answered, quiz
@@ -250,7 +252,7 @@ def test_a_page_that_may_rest_on_hidden_inputs_tells_visitors_the_day_alone(many
     Run.objects.filter(pk=run.pk).update(spent=9)  # nothing that the page shows
     assert page(visitor) == before
     assert "updating" in page(client_of("curator"))
-    cache.forget()
+    values.forget()
     work()
     assert page(visitor) == before
 
@@ -387,7 +389,7 @@ def test_boards_over_many_answers_by_recipes_are_drawn_by_a_job(visitor, client_
     assert [answer.status_code for answer in at_once.values()] == [200] * len(addresses)
     assert "Open the board" not in page(client_of("curator"), "/recipes/mine/")
     monkeypatch.setattr(prepared, "MANY", 10)
-    cache.forget()
+    values.forget()
     monkeypatch.setattr("leaderboard.boards.recipes.board", Mock(side_effect=AssertionError("computed in a server")))
     assert [visitor.get(address).status_code for address in addresses] == [202] * len(addresses)
     assert "Open the board" in page(client_of("curator"), "/recipes/mine/")
@@ -401,5 +403,5 @@ def test_boards_over_many_answers_by_recipes_are_drawn_by_a_job(visitor, client_
         assert answer.status_code == 200, address
         assert words in answer.content.decode(), address
     Benchmark.objects.update(visibility="private")
-    cache.forget()
+    values.forget()
     assert visitor.get("/recipes/mine/board/").status_code == 404

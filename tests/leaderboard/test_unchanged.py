@@ -14,8 +14,8 @@ from bank.criteria.tables import Criterion, opened
 from bank.models import Benchmark, Capability, EvaluatedModel, Import, Item, Sample
 from evalsite import doctor, worker
 from judging.models import Judge, Judgment, Run, RunHold
-from leaderboard import changes
-from leaderboard.cache import until_changed
+from leaderboard.kept import counters
+from leaderboard.kept.values import until_changed
 from tests.leaderboard.conftest import judgments
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -77,20 +77,20 @@ def test_what_was_read_while_something_was_written_is_not_kept():
 
 
 def test_a_worker_that_only_lives_changes_nothing(voted):
-    before = changes.version()
+    before = counters.version()
     worker.beat("w")
     worker.beat("w")
     RunHold.objects.create(run=Run.objects.first(), worker="w", until=timezone.now())
     worker.leave("w")
-    assert changes.version() == before
+    assert counters.version() == before
 
 
 def test_signing_in_changes_nothing_and_another_role_does(people):
-    before = changes.version()
+    before = counters.version()
     User.objects.update(last_login=timezone.now(), preferences={"theme": "dark"})
-    assert changes.version() == before
+    assert counters.version() == before
     User.objects.filter(role="researcher").update(role="curator")
-    assert changes.version() != before
+    assert counters.version() != before
 
 
 WRITES = {
@@ -111,54 +111,54 @@ WRITES = {
 def test_a_write_changes_what_is_kept_of_its_benchmark_and_of_no_other(voted, write):
     other = make("other")
     User.objects.create(username="decides")
-    own, of_other, of_all = changes.version(voted.pk), changes.version(other.pk), changes.version()
+    own, of_other, of_all = counters.version(voted.pk), counters.version(other.pk), counters.version()
     write()
-    assert changes.version(voted.pk) != own
-    assert changes.version(other.pk) == of_other
-    assert changes.version() != of_all
+    assert counters.version(voted.pk) != own
+    assert counters.version(other.pk) == of_other
+    assert counters.version() != of_all
 
 
 def test_what_belongs_to_no_benchmark_changes_what_is_kept_of_all(voted):
-    before = changes.version(voted.pk)
+    before = counters.version(voted.pk)
     EvaluatedModel.objects.update(organisation="Trees")
-    assert changes.version(voted.pk) != before
-    before = changes.version(voted.pk)
+    assert counters.version(voted.pk) != before
+    before = counters.version(voted.pk)
     Judge.objects.update(family="of oaks")
-    assert changes.version(voted.pk) != before
+    assert counters.version(voted.pk) != before
 
 
 def test_taking_an_item_to_label_changes_nothing(voted):
-    before = changes.version()
+    before = counters.version()
     CampaignItem.objects.update(taken=1)
     Assignment.objects.update(draft="I think")
-    assert changes.version() == before
+    assert counters.version() == before
 
 
 def test_an_import_that_writes_for_long_keeps_nobody_waiting(voted):
     """Both writers count for one benchmark; the other's label is there before the first has ended."""
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time")
-    before = changes.version(voted.pk)
+    before = counters.version(voted.pk)
     with transaction.atomic():
         Sample.objects.filter(key="s01").update(status="retired")
         elsewhere(lambda: Label.objects.filter(pk=Label.objects.first().pk).update(excluded=True))
-        between = elsewhere(lambda: changes.version(voted.pk))
-    after = changes.version(voted.pk)
+        between = elsewhere(lambda: counters.version(voted.pk))
+    after = counters.version(voted.pk)
     assert len({before, between, after}) == 3
 
 
 def test_a_migration_takes_the_triggers_away_and_brings_them_back(voted):
-    changes.remove()
-    before = changes.version()
+    counters.remove()
+    before = counters.version()
     Run.objects.update(state="cancelled")
-    assert changes.version() == before
+    assert counters.version() == before
     assert "missing: run `manage.py migrate`" in doctor.migrations().words
     call_command("migrate", verbosity=0)
     assert not doctor.migrations().is_fault
-    assert changes.version() != before
-    before = changes.version()
+    assert counters.version() != before
+    before = counters.version()
     Run.objects.update(state="finished")
-    assert changes.version() != before
+    assert counters.version() != before
 
 
 def test_a_page_follows_a_change_at_once(client):
@@ -189,10 +189,10 @@ HIDING = {
 @pytest.mark.parametrize(("write", "hides"), HIDING.values(), ids=HIDING)
 def test_what_is_added_hides_nothing_and_what_is_changed_or_removed_may(voted, write, hides):
     User.objects.create(username="somebody")
-    before, hiding = changes.version(voted.pk), changes.version(voted.pk, hiding=True)
+    before, hiding = counters.version(voted.pk), counters.version(voted.pk, hiding=True)
     write()
-    assert changes.version(voted.pk) != before
-    assert (changes.version(voted.pk, hiding=True) != hiding) == hides
+    assert counters.version(voted.pk) != before
+    assert (counters.version(voted.pk, hiding=True) != hiding) == hides
 
 
 @pytest.mark.skipif("sqlite" in settings.DATABASES["default"]["ENGINE"], reason="only PostgreSQL plans by counts")

@@ -34,9 +34,9 @@ SEEN = """
 from accounts import audit
 from accounts.models import SavedView, SignInCount, User
 from bank.models import EvaluatedModel
-from leaderboard import changes
+from leaderboard.kept import counters
 person = User.objects.get(username="张伟")
-before = changes.version()
+before = counters.version()
 made = SavedView.objects.create(person=person, name="next", path="/").pk
 person.first_name = "伟"; person.save()
 counts = [[one.subject, one.since.isoformat(), one.count] for one in SignInCount.objects.order_by("pk")]
@@ -44,7 +44,7 @@ model = EvaluatedModel.objects.get()
 card = [str(model.released), model.price_in, model.price_out]
 broken = list(map(str, audit.broken()))
 signs_in = person.check_password("a-long-password")
-answer = [person.preferences, counts, card, made, before != changes.version(), broken, signs_in]
+answer = [person.preferences, counts, card, made, before != counters.version(), broken, signs_in]
 """
 # A table of kinds that no model has today, in place of all; somebody tries to write while it is moved.
 ODD = """

@@ -239,7 +239,8 @@ WORKERS = (
     "annotations/labels/",  # one's own labels, and numbers about a closed round
     "annotations/views/data.py",  # counts
     "annotations/api/views.py",  # one's own label
-    "(evalsite/middleware|leaderboard/prepared).py",  # who is served
+    "(evalsite/middleware|leaderboard/kept/pages).py",  # who is served
+    "leaderboard/kept/size.py",  # how many there are
     "evalsite/(metrics|tidying).py",  # counts, for operators
 )
 

@@ -51,7 +51,7 @@ TESTED_ON_BOTH = {
     "evalsite/tidying.py": "operations/test_tidy.py",
     "judging/judgments/releases.py": "access/test_analyses.py",
     "judging/recipes/evaluations.py": "judging/test_recipes.py",
-    "leaderboard/changes.py": "leaderboard/test_unchanged.py",
+    "leaderboard/kept/counters.py": "leaderboard/test_unchanged.py",
 }
 BY_ITSELF = {  # tested against a PostgreSQL of their own in the first round
     "evalsite/keys.py": "operations/test_start.py",

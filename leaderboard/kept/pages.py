@@ -32,10 +32,10 @@ from accounts.models import Right, User
 from accounts.rules import ANONYMOUS, Viewer, allowed, class_of, grants_of, role_of
 from bank import guard
 from bank.models import Benchmark, Response, Sample
-from leaderboard import changes
-from leaderboard.cache import key_of, until_changed
+from leaderboard.kept import counters
+from leaderboard.kept.size import verdicts_up_to
+from leaderboard.kept.values import key_of, until_changed
 from leaderboard.models import PreparedPage
-from leaderboard.votes import verdicts_up_to
 
 log = logging.getLogger(__name__)
 MANY = 50_000  # answers or verdicts of a benchmark, from which on a job draws its pages
@@ -198,7 +198,7 @@ def _viewer(audience: str) -> Viewer:
 
 
 def _version(benchmark: int | None, *, hiding: bool = False) -> str:
-    return str(changes.version(benchmark, hiding=hiding))
+    return str(counters.version(benchmark, hiding=hiding))
 
 
 # ---- what is shown ----

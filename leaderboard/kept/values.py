@@ -11,7 +11,7 @@ from typing import Any, TypeVar, TypeVarTuple
 from django.core.cache import cache
 from django.db.models import Model
 
-from leaderboard import changes
+from leaderboard.kept import counters
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -30,7 +30,7 @@ def until_changed(key: Hashable, make: Callable[[], T], *, benchmark: int | None
     """The value that ``make`` gave for ``key`` since the last write that counts for the benchmark, or without one
     anywhere; see ``changes``. It is shared by all requests: do not change it.
     """
-    now = changes.version(benchmark)
+    now = counters.version(benchmark)
     with _lock:
         at, value = _kept.get(key, (None, None))
         if at == now:
