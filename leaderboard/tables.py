@@ -4,24 +4,31 @@ A table is seen by whoever sees its page: ``rule`` says who that is, and the boa
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import cast
 
 from accounts.rules import Viewer, allowed
 from annotations.campaigns import power as plans
-from annotations.labels.agreement import Agreement, agreement_of, components_of, label_rows
-from annotations.labels.monitor import visible_campaigns
-from annotations.models import Annotator, Campaign
-from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries
-from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, variance, versions, versus
+from leaderboard.boards import (
+    abilities,
+    cached,
+    campaigns,
+    ceiling,
+    lengths,
+    letters,
+    repeats,
+    reviews,
+    standin,
+    variance,
+    versions,
+    versus,
+)
 from leaderboard.boards.agreement import AgreementRow
-from leaderboard.boards.base import ApartRow, Board
+from leaderboard.boards.base import ApartRow
 from leaderboard.boards.bias import BiasRow, PlaceRow, by_place
 from leaderboard.boards.contents import PARTS, ContentRow, contents_of
 from leaderboard.boards.declared import (
@@ -41,22 +48,21 @@ from leaderboard.boards.declared import (
     of_usual_source,
 )
 from leaderboard.boards.held_out import HeldOutRow, releases
-from leaderboard.boards.judge_board import PEOPLE, JudgeRow, JudgesBoard
-from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow, YesNoRow
+from leaderboard.boards.judge_board import JudgeRow
+from leaderboard.boards.keyed import ChoiceRow, YesNoRow
 from leaderboard.boards.lengths import LengthRow
 from leaderboard.boards.pairs import PairRow
 from leaderboard.boards.scores import ComponentsRow, MarksRow, ScoreRow
 from leaderboard.boards.standin import StandInRow, TogetherLevel, TogetherRank, TogetherRow
-from leaderboard.boards.variance import VarianceRow
 from leaderboard.boards.versus import LevelMeasure, Measure
-from leaderboard.definitions import JUDGED, POOL
+from leaderboard.definitions import JUDGED
 from leaderboard.disagreements import DisagreementRow, disagreements
 from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow
 from leaderboard.rankings.languages import LanguageRow
-from leaderboard.rows import UNKNOWN, Number, Row, number, plain, with_note
+from leaderboard.rows import Row, plain, with_note
 from leaderboard.scope import SAMPLES, VIEW, BadScope, Scope
 from leaderboard.view import LENGTHS, MEASURES, RANKINGS, TOGETHER, checked_epsilon, judge_run, run_number, scope_of
 
@@ -123,18 +129,6 @@ def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
     return Rows([{"judge_name": board.judge, "run": run} | row.as_json() for row in rows], board.notes)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CeilingRow(Row):
-    """People against people by one metric: overall (``level`` is empty), or in a level or data set."""
-
-    kind: str
-    reference: str
-    metric: str
-    level: str = ""
-    value: Number
-    n: int
-
-
 def of_lengths(scope: Scope, asked: TableQuery) -> Rows:
     """How long each model's answers are, in characters, or with part replies how long each judge's replies are, in
     tokens: mean, tenths and quarters, and a histogram (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17).
@@ -162,172 +156,6 @@ def held_out(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(rows)
 
 
-VALUE_ALONE = "within a level the value stands alone, without an interval"
-
-
-def ceiling(scope: Scope, asked: TableQuery) -> Rows:
-    """People against people by every metric of judges, overall and by level or data set."""
-    board: JudgesBoard = cached(scope, "judges", boards.judges)
-    rows: list[CeilingRow] = []
-    for reference, against in board.against.items():
-        row = partial(CeilingRow, kind=scope.kind.name, reference=reference)
-        for metric, of_people in against.ceiling.items():
-            rows.append(row(metric=metric, value=of_people.number, n=of_people.n))
-            cells = against.cells.get(metric, {}).get(PEOPLE, {})
-            levels = [(level, cells[level]) for level in board.cell_order if level in cells]
-            if len(levels) > 1:
-                rows += [
-                    row(metric=metric, level=level, value=Number(at.value, n=at.n, reason=VALUE_ALONE), n=at.n)
-                    for level, at in levels
-                ]
-    return Rows(plain(rows), board.notes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CampaignRow(Row):
-    """Agreement in a campaign by one metric: of everybody (``level`` is empty or a capability), how often a ``verdict``
-    is the majority's, or of two annotators, ``a`` and ``b``.
-    """
-
-    campaign: str
-    metric: str
-    level: str = ""
-    verdict: str = ""
-    a: str = ""
-    b: str = ""
-    value: Number = UNKNOWN
-    n: int
-    items: int
-
-
-def campaign(scope: Scope, asked: TableQuery) -> Rows:
-    """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, Gwet's AC1 and AC2, intraclass
-    correlations, by capability, and of every two annotators, by pseudonym below curators.
-    """
-    rows: list[CampaignRow] = []
-    for labelled in _campaigns(scope, asked):
-        rows += _campaign_rows(labelled, agreement_of(labelled, label_rows(labelled, asked.viewer)), asked.viewer)
-    return Rows(plain(rows))
-
-
-def _campaigns(scope: Scope, asked: TableQuery) -> Sequence[Campaign]:
-    """The campaigns of the benchmark that this viewer may see, or the one that is asked for."""
-    campaigns = visible_campaigns(asked.viewer).filter(benchmark=scope.benchmark)
-    if scope.campaign:
-        campaigns = campaigns.filter(name=scope.campaign)
-        if not campaigns:
-            raise BadScope(f"{scope.benchmark} has no campaign {scope.campaign!r}.")
-    return list(campaigns.order_by("pk"))
-
-
-METRICS = {
-    "Matching": "matching",
-    "Krippendorff's alpha, nominal": "alpha_nominal",
-    "Krippendorff's alpha, ordinal": "alpha_ordinal",
-    "Fleiss' kappa": "fleiss",
-    "Gwet's AC1": "ac1",
-    "Gwet's AC2": "ac2",
-    "ICC(1)": "icc_one_way",
-    "ICC(A,1)": "icc_agreement",
-    "ICC(C,1)": "icc_consistency",
-}
-
-
-def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[CampaignRow]:
-    row = partial(CampaignRow, campaign=of.name)
-    figures = [("", figure) for figure in agreement.figures]
-    figures += [(level.name, figure) for level in agreement.levels for figure in (level.same, level.alpha)]
-    rows = [
-        row(
-            metric=METRICS[figure.name],
-            level=level,
-            value=number(figure.estimate),
-            n=figure.estimate.n,
-            items=figure.items,
-        )
-        for level, figure in figures
-        if agreement.items
-    ]
-    if agreement.items:
-        unanimous = number(agreement.of_unanimous)
-        rows.append(row(metric="unanimous", value=unanimous, n=agreement.items, items=agreement.items))
-    for verdict, _, share in agreement.majority:
-        rows.append(row(metric="majority", verdict=verdict, value=number(share), n=share.n, items=share.n))
-    people = Annotator.objects.filter(pk__in=agreement.people)
-    named = allowed(viewer, "read-names")
-    names = {person.pk: person.shown(named=named) for person in people}
-    for (a, b), cell in sorted(agreement.cells.items()):
-        pair_row = partial(row, a=names[a], b=names[b], n=cell.n, items=cell.n)
-        rows.append(pair_row(metric="agreement", value=number(cell.agreement)))
-        rows += [pair_row(metric=name, value=number(estimate)) for name, estimate in cell.beyond_chance.items()]
-    return rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class PowerRow(Row):
-    """What two models on the same items can be told apart by, with 80% power: the smallest ``detectable`` difference of
-    their rates, and the items ``needed`` to find ``difference``. ``in_group`` items share a picture or prompt.
-    """
-
-    campaign: str
-    plan: str
-    items: int
-    labels: int
-    rate: float
-    tie_rate: float
-    alike: float
-    in_group: float
-    detectable: float
-    difference: float
-    needed: int
-
-
-def power(scope: Scope, asked: TableQuery) -> Rows:
-    """Before labelling: the smallest difference between two models that a campaign finds with 80% power, as planned,
-    with one more label an item and with twice the items; and how many items a stated difference needs.
-    """
-    rows, notes = [], []
-    for planned in _campaigns(scope, asked):
-        if not plans.fits(planned):
-            notes.append(f"{planned.name}: {plans.UNFIT}")
-            continue
-        try:
-            found = plans.outlooks(planned, label_rows(planned, asked.viewer), asked.planned)
-        except BadInput as error:
-            raise BadScope(str(error)) from None
-        for outlook in found:
-            numbers = {name: getattr(outlook.plan, of_plan) for name, of_plan in plans.OF_PLAN.items()}
-            row = PowerRow(
-                campaign=planned.name,
-                plan=outlook.name,
-                **numbers,
-                in_group=outlook.plan.in_group,
-                detectable=outlook.detectable,
-                difference=outlook.difference,
-                needed=outlook.needed,
-            )
-            rows.append(row)
-    return Rows(plain(rows), notes)
-
-
-def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
-    """What verdicts differ by: prompt, item, person or order, and the rest, each with its share of the variance of one
-    verdict; of campaigns, for those who may read them, and of judges. And what twice the items, or twice the people or
-    repeats, would make of the standard error of the mean.
-    """
-    rows, notes = [], []
-    readable = allowed(asked.viewer, "read-judging", of=scope.benchmark) and scope.run is None
-    for labelled in _campaigns(scope, asked) if readable else ():
-        labels = label_rows(labelled, asked.viewer)
-        found = components_of(labels)
-        if found is None:
-            notes.append(f"{labelled.name}: its verdicts have no place on a scale, or there are none.")
-        else:
-            rows += variance.rows_of(found, len(labels), campaign=labelled.name)
-    board = cached(scope, "variance", variance.of_judges) if not scope.campaign else Board[variance.VarianceRow]()
-    return Rows(plain([*rows, *board.rows]), [*notes, *board.notes])
-
-
 NO_NEIGHBOURS = "an edition does not say how neighbours differ"
 
 
@@ -340,39 +168,6 @@ def apart(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(plain(board.apart), [NO_NEIGHBOURS] if shows_edition(scope) else [])
 
 
-# ---- answers to multiple choice ----
-
-
-@dataclass(frozen=True, kw_only=True)
-class LetterRow(Row):
-    """The share of one option among those that a model chose, or, ``of`` the key, among the right ones."""
-
-    of: str
-    model: str = ""
-    letter: str
-    share: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExtractionRow(Row):
-    """For how many answers the option was found in which way; ``found``: the share named by label or judge."""
-
-    model: str
-    label: int
-    judge: int
-    random: int
-    none: int
-    no_text: int
-    n: int
-    found: float | None
-
-
-def _choices(scope: Scope) -> ChoiceBoard:
-    if not scope.kind.rotates:
-        raise BadScope(f"Only answers to multiple choice have options; those of kind {scope.kind} have none.")
-    return cast(ChoiceBoard, cached(scope, "models", boards.models))
-
-
 def of_contents(scope: Scope, asked: TableQuery) -> Rows:
     """What instructions ask to do (verbs), how they begin (words) and what pictures show (objects), in counts of the
     samples that one sees (MLLM-Bench, Figure 4; MIA-Bench, Figure 5).
@@ -380,29 +175,6 @@ def of_contents(scope: Scope, asked: TableQuery) -> Rows:
     rows = contents_of(scope, asked.viewer)
     part = chosen_part(asked, ("", *PARTS))
     return Rows(plain([row for row in rows if part in ("", row.part)]))
-
-
-def letters(scope: Scope, asked: TableQuery) -> Rows:
-    """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
-    board = _choices(scope)
-    rows = [LetterRow(of="key", letter=letter, share=share) for letter, share in sorted(board.right.items())]
-    rows += [
-        LetterRow(of="model", model=model, letter=letter, share=share)
-        for model, shares in sorted(board.letters.items())
-        for letter, share in sorted(shares.items())
-    ]
-    return Rows(plain(rows), board.notes)
-
-
-def extraction(scope: Scope, asked: TableQuery) -> Rows:
-    """Multiple choice: for how many answers of each model the option was found in which way."""
-    board = _choices(scope)
-    rows = []
-    for row in sorted(board.rows, key=lambda row: row.model.casefold()):
-        counts = row.extraction
-        n, found = sum(counts.values()), counts["label"] + counts["judge"]
-        rows.append(ExtractionRow(model=row.model, **counts, n=n, found=found / n if n else None))
-    return Rows(plain(rows), board.notes)
 
 
 # ---- rankings, and two of a kind ----
@@ -519,7 +291,7 @@ LISTED = {
         takes=("part",),
         view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "as_printed")),
     ),
-    "ceiling": Table(make=ceiling, board="judges", rows_are={CeilingRow: {}}, view=(*OF_LABELS, POOL.name)),
+    **ceiling.TABLES,
     **reviews.TABLES,
     **repeats.TABLES,
     **versions.TABLES,
@@ -540,31 +312,14 @@ LISTED = {
     "lengths": Table(
         make=of_lengths, board="bias", rows_are={LengthRow: {}}, view=("kind", "run", *SAMPLES), takes=("part",)
     ),
-    "campaign": Table(
-        make=campaign, board="judges", rows_are={CampaignRow: {}}, view=("campaign",), rule="read-judging"
-    ),
-    "power": Table(
-        make=power,
-        board="judges",
-        rows_are={PowerRow: {}},
-        view=("campaign",),
-        takes=plans.PLANNED,
-        rule="read-judging",
-    ),
-    "variance": Table(
-        make=variance_parts,
-        board="judges",
-        rows_are={VarianceRow: {}},
-        fits=lambda kind: kind.on_scale,
-        view=("kind", "run", "campaign", "level", "question_type", "split"),
-    ),
+    **campaigns.TABLES,
+    **variance.TABLES,
     "apart": Table(
         make=apart, board="models", rows_are={ApartRow: {}}, view=tuple(name for name in OF_MODELS if name != "elo")
     ),
     **abilities.TABLES,
     "contents": Table(make=of_contents, board="models", rows_are={ContentRow: {}}, view=SAMPLES, takes=("part",)),
-    "letters": Table(make=letters, board="models", rows_are={LetterRow: {}}, fits=lambda kind: kind.rotates),
-    "extraction": Table(make=extraction, board="models", rows_are={ExtractionRow: {}}, fits=lambda kind: kind.rotates),
+    **letters.TABLES,
     "places": Table(
         make=places, board="models", rows_are={PlaceRow: {}}, fits=lambda kind: kind.pairwise, view=OF_PLACES
     ),

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from accounts.rules import allowed
+from annotations.labels.agreement import components_of, label_rows
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board
+from leaderboard.boards.base import Board, cached
+from leaderboard.boards.campaigns import campaigns_of
+from leaderboard.boards.declared import Rows, Table, TableQuery
 from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
 from leaderboard.metrics import ON_SCALE
-from leaderboard.rows import Number, Row, number
+from leaderboard.rows import Number, Row, number, plain
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.generalizability import NO_VARIANCE, Components, components
@@ -97,3 +101,32 @@ def _verdicts(scope: Scope, runs: list[Run]) -> pd.DataFrame:
         parts.append(pd.DataFrame({"item": item[there], "order": turned[there].astype(int), "value": value}))
     frame = pd.concat(parts)
     return frame.join(votes.pairs(scope, only=frame["item"])["group"], on="item", how="inner")
+
+
+def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
+    """What verdicts differ by: prompt, item, person or order, and the rest, each with its share of the variance of one
+    verdict; of campaigns, for those who may read them, and of judges. And what twice the items, or twice the people or
+    repeats, would make of the standard error of the mean.
+    """
+    rows, notes = [], []
+    readable = allowed(asked.viewer, "read-judging", of=scope.benchmark) and scope.run is None
+    for labelled in campaigns_of(scope, asked) if readable else ():
+        labels = label_rows(labelled, asked.viewer)
+        found = components_of(labels)
+        if found is None:
+            notes.append(f"{labelled.name}: its verdicts have no place on a scale, or there are none.")
+        else:
+            rows += rows_of(found, len(labels), campaign=labelled.name)
+    board = cached(scope, "variance", of_judges) if not scope.campaign else Board[VarianceRow]()
+    return Rows(plain([*rows, *board.rows]), [*notes, *board.notes])
+
+
+TABLES = {
+    "variance": Table(
+        make=variance_parts,
+        board="judges",
+        rows_are={VarianceRow: {}},
+        fits=lambda kind: kind.on_scale,
+        view=("kind", "run", "campaign", "level", "question_type", "split"),
+    ),
+}

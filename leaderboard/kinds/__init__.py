@@ -1,6 +1,7 @@
 """The kinds of verdicts, and which of them have data for a board of a benchmark."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 
@@ -96,7 +97,8 @@ def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> set[str]:
         column: Exists(Label.objects.filter(campaign=OuterRef("pk"), **{f"{column}__isnull": False}))
         for column in columns
     }
-    campaigns = list(Campaign.objects.filter(benchmark=benchmark).order_by().values("protocol", **given))
+    found: Any = Campaign.objects.filter(benchmark=benchmark).order_by().values("protocol", **given)
+    campaigns: list[dict[str, Any]] = list(found)
     unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
     judged = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=Judgment.Status.OK))
     runs = Run.objects.filter(judged, benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
