@@ -238,6 +238,24 @@ class Step:
     changed: str = ""
 
 
+def _beside_lines(words_at: Sequence[tuple[float, str]], ends: tuple[float, float], foot: float) -> list[str]:
+    """Words beside upright lines, right of them or else left, in as many as three rows from the foot up, where none
+    lies on another; those that find no place are left to what is told of their step.
+    """
+    rows: list[list[tuple[float, float]]] = [[], [], []]
+    written = []
+    for at, words in words_at:
+        wide = width_on_page(words, 11)
+        sides = {"start": (at + 6, at + 6 + wide), "end": (at - 6 - wide, at - 6)}
+        for (number, taken), (anchor, (low, high)) in product(enumerate(rows), sides.items()):
+            free = all(high + 6 < begins or ends_at + 6 < low for begins, ends_at in taken)
+            if ends[0] <= low and high <= ends[1] and free:
+                taken.append((low, high))
+                written.append(text(at + (6 if anchor == "start" else -6), foot - 14 * number, words, anchor=anchor))
+                break
+    return written
+
+
 def lines(
     css: str,
     steps: Sequence[Step],
@@ -269,11 +287,10 @@ def lines(
     body += [text(across(at), foot + 20, words, anchor="middle") for at, words in ticks]
     body.append(line("ref", (left, up(base)), (right, up(base))) if base is not None else "")
     body += [line("people", *path(people)), line("rng", *path(steps))]
+    changes = [(across(step.x), step.changed) for step in steps if step.changed]
+    body += [line("then", (at, top), (at, foot), dashed=True) for at, _ in changes]
+    body += _beside_lines(changes, (left, right), foot - 4)
     for step, (at, middle) in zip(steps, path(steps), strict=True):
-        if step.changed:
-            side, anchor = (6, "start") if at < (left + right) / 2 else (-6, "end")
-            body.append(line("then", (at, top), (at, foot), dashed=True))
-            body.append(text(at + side, foot - 4, step.changed, anchor=anchor))
         drawn = line("rng", *upright(step.number, up, at)) + dot("pt", at, middle, 3.5)
         body.append(hit(drawn, step.said, link=step.link))
     return svg(f"forest {css}", right, foot + 28, title, body)

@@ -1,6 +1,7 @@
 """Plots: each a file that stands by itself, drawn of the same numbers as its table."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from django.core.cache import cache
@@ -8,6 +9,10 @@ from django.core.cache import cache
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
+from leaderboard.pages import plots
+from leaderboard.pages.fonts import width_on_page
+from leaderboard.pages.marks import Axis
+from leaderboard.rows import Number
 from tests.leaderboard.conftest import by_model
 from tests.markup import flat
 
@@ -111,3 +116,22 @@ def test_the_history_of_a_row_is_drawn_over_its_snapshots(voted, client, client_
 def test_a_plot_of_a_bias_that_there_is_not_is_no_page(voted, client):
     for metric in ("", "?metric=", "?metric=nothing"):
         assert client.get(f"/leaderboards/grove/plots/bias.svg{metric}").status_code == 404
+
+
+def test_words_of_changes_in_a_history_lie_beside_each_other_or_in_rows_and_inside_the_plot():
+    words = "data changed: 90 items, 300 labels"
+    steps = [plots.Step(n, Number(0.5, 0.4, 0.6), changed=words if n else "") for n in range(6)]
+    drawn = plots.lines(
+        *("overtime", steps), title="t", x=Axis(0, 5, ()), y=Axis(0, 1, (0.5,)), ticks=[], write=str, size=(560, 150)
+    )
+    placed = re.findall(r'<text class="tk" x="([\d.]+)" y="([\d.]+)"[^>]*text-anchor="(start|end)">data', drawn)
+    assert len(placed) >= 3
+    spans = {}
+    for x, y, anchor in placed:
+        wide = width_on_page(words, 11)
+        low = float(x) if anchor == "start" else float(x) - wide
+        assert 48 <= low <= low + wide <= 560
+        spans.setdefault(y, []).append((low, low + wide))
+    for row in spans.values():
+        row.sort()
+        assert all(before[1] < after[0] for before, after in pairwise(row))
