@@ -1,5 +1,6 @@
 """Plots of a page that are files as well: forests, heat tables, profiles, lines, points on two axes."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -304,7 +305,7 @@ SCALES = 2.8, 2.4, 2.1, 1.9, 1.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(ABC):
     """What a picture shows. ``title`` and ``under`` are its words above; ``write``: the value's axis; ``unit``: what it
     counts in; ``person``: one more person, a line with a band.
     """
@@ -316,19 +317,19 @@ class Figure:
     person: Number | None = None
 
     @property
-    def names(self) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def names(self) -> list[str]: ...
 
+    @abstractmethod
     def without(self, names: Collection[str]) -> "Figure":
         """The same, but for these names, of which nothing is written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scale(self, width: float, height: float) -> float:
         """How much larger it is drawn where it is shared, in so many pixels."""
-        raise NotImplementedError
 
-    def body(self, width: float, height: float) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def body(self, width: float, height: float) -> list[str]: ...
 
 
 # ---- rows as a picture ----
