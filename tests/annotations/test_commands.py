@@ -69,12 +69,13 @@ class TestMakeCampaign:
         pairs(3)
         annotators(2)
         status, lines, _ = manage(
-            *("make_campaign", "Round 1", "--benchmark", "pairs", "--protocol", "pair"),
+            *("make_campaign", "Round 1", "--benchmark", "pairs", "--protocol", "pair", "--gold-rate", "0.1"),
             *("--overlap", 2, "--lease", 10, "--annotators", "person-0, person-1"),
         )
         assert status == 0
         campaign = Campaign.objects.get()
         assert (campaign.state, campaign.overlap, campaign.lease_minutes) == ("open", 2, 10)
+        assert campaign.gold_rate == 0.1
         assert campaign.members.count() == 2
         assert not campaign.open_to_all
         assert "3 items" in lines[0]
@@ -90,6 +91,7 @@ class TestMakeCampaign:
             (("--benchmark", "none", "--protocol", "pair"), "Unknown benchmark"),
             (("--benchmark", "pairs", "--protocol", "nope"), "Campaigns cannot use"),
             (("--benchmark", "pairs", "--protocol", "pair", "--overlap", 0), "overlap"),
+            (("--benchmark", "pairs", "--protocol", "pair", "--gold-rate", 2), "gold_rate"),
             (("--benchmark", "pairs", "--protocol", "pair", "--annotators", "ghost"), "make_user ghost"),
             (("--benchmark", "pairs", "--protocol", "pair", "--guidelines", "/nowhere"), "cannot be read"),
         ],

@@ -580,6 +580,7 @@ class TestGoldInBulk:
             call_command("mark_items", "Round 2", "--from", "Open", stdout=out)
         call_command("mark_items", "Round 2", "--from", "Round 1", "--most", "3", stdout=out)
         assert "3 items of 'Round 2' are now hidden gold." in out.getvalue()
+        assert "None of them comes yet" in out.getvalue()
         call_command("mark_items", "Round 2", "--from", "Round 1", "--practice", stdout=out)
         found = {place.item_id: place.gold["choice"] for place in campaign.campaign_items.all()}
         assert [found[place.item_id] for place in source.campaign_items.order_by("position")] == [

@@ -41,6 +41,13 @@ class Command(InstallationCommand):
         )
         parser.add_argument("--judges", metavar="A,B,...", help="the same: of these judges alone")
         parser.add_argument("--criteria", action="store_true", help="show the criteria that are marked for campaigns")
+        parser.add_argument(
+            "--gold-rate",
+            type=float,
+            default=0.0,
+            metavar="SHARE",
+            help="how often a hidden gold item comes, 0.1 for one in ten (default 0: none; mark_items marks them)",
+        )
         parser.add_argument("--guidelines", type=Path, metavar="FILE", help="a Markdown file for annotators")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -57,6 +64,7 @@ class Command(InstallationCommand):
                 guidelines=_text(options["guidelines"]),
                 shows_criteria=options["criteria"],
                 ballot=options["ballot"],
+                gold_rate=options["gold_rate"],
                 run=None if options["run"] is None else find_run(benchmark, options["run"]),
                 plan=None if options["judges"] is None else Plan(judges=tuple(_names(options["judges"]))),
             )

@@ -52,6 +52,8 @@ class Command(InstallationCommand):
                 raise Failed(str(refusal)) from None
         kind = "practice" if options["practice"] else "hidden gold"
         self.stdout.write(f"{counted(count, 'items')} of {campaign.name!r} are now {kind}.")
+        if not options["practice"] and not campaign.gold_rate:
+            self.stdout.write("None of them comes yet: the campaign's settings say how often hidden gold does.")
 
 
 def _campaign(name: str) -> Campaign:
