@@ -289,7 +289,6 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
 
 SHOWN = 4  # judges beside people
 UNREADABLE = "unreadable"
-SPLIT = "split"  # people have no majority
 TURNED = {"first": "second", "second": "first"}
 SIDES = ("first", "even", "second")
 
@@ -335,7 +334,7 @@ def _most(verdicts: "pd.Series[str]", given: pd.DataFrame) -> "pd.Series[str]":
     """What most people gave: a side or a tie, or that they have no majority, which boards count as a tie."""
     given = given.reindex(verdicts.index)
     split = without_majority(verdict=verdicts, **{side: given[side] for side in SIDES})
-    return verdicts.replace("undecided", "tie").mask(split, SPLIT)
+    return verdicts.replace("undecided", "tie").mask(split, votes.SPLIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +355,7 @@ class VoteList:
 
 ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
     "differ": lambda table: table["differ"] > 0,
-    "split": lambda table: table["people"] == SPLIT,
+    "split": lambda table: table["people"] == votes.SPLIT,
     "order": lambda table: table["mattered"],
 }
 
@@ -491,7 +490,7 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         name = "people, mean" if scope.kind.by_mean else "people, majority"
         frame = votes.labels_of(scope)[["item", "choice"]] if pairwise else scores.mean_by_item(scores.labels_of(scope))
         if pairwise and len(frame):
-            frame = majority(labels=frame, rule=scope.rule)[["choice"]].reset_index()
+            frame = votes.shown_majority(majority(labels=frame, rule=scope.rule)).reset_index()
         if not sees_labels(viewer):
             held_ids = set(held_items(scope.benchmark).values_list("item_id", flat=True))
             frame = frame[~frame["item"].isin(held_ids)]
@@ -517,11 +516,12 @@ def in_words(verdict: Any) -> str:
 
 
 def side_by_side(first: Voter, second: Voter) -> pd.DataFrame:
-    """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided
-    counts as the tie of pairs.
+    """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided, and no
+    majority, count as the tie of pairs.
     """
     paired = pd.concat([first.choices, second.choices], axis=1, join="inner", keys=["first", "second"])
-    first_said, second_said = (paired[side].astype(object).replace("undecided", "tie") for side in ("first", "second"))
+    ties = dict.fromkeys(("undecided", votes.SPLIT), "tie")
+    first_said, second_said = (paired[side].astype(object).replace(ties) for side in ("first", "second"))
     return paired.assign(same=first_said == second_said)
 
 

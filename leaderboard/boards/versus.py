@@ -296,7 +296,8 @@ def _group(scope: Scope, pk: int) -> list[Run]:
 def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     items = votes.pairs(scope)
     labels = votes.labels_on(scope, items.index)
-    people = majority(labels=labels, rule=scope.rule)[["choice"]].rename(columns={"choice": "people"})
+    counted = majority(labels=labels, rule=scope.rule)
+    people = pd.DataFrame({"people": counted["choice"], "shown": votes.shown_majority(counted)})
     verdicts = [votes.of_runs(scope, runs).frame for runs in (first, second)]
     paired = people
     for name, frame in zip(("told_a", "told_b"), verdicts, strict=True):
@@ -320,7 +321,7 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
     repeated = any(frame["repeat"].max() > 0 for frame in verdicts)
     notes = ["Only the first of several repeats counts here."] if repeated else []
     table, levels = _item_table(paired, accuracy["a"] - accuracy["b"]), by_level_of(scope, agreement)
-    return _versus(first, second, "points", measures, levels, table, notes=notes)
+    return _versus(first, second, "points", measures, levels, table.assign(people=paired["shown"]), notes=notes)
 
 
 def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:

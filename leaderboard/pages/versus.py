@@ -20,7 +20,7 @@ from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words
 from leaderboard.scope import Scope
-from leaderboard.votes import scores
+from leaderboard.votes import SPLIT, scores
 from stats.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 
 METHODS = {
@@ -245,7 +245,7 @@ def _in_words(value: Any, names: Sequence[str], unit: str, words: tuple[str, str
     if isinstance(value, tuple):
         return scores.as_letters(value)
     if isinstance(value, str):
-        return verdict_words(value, names) if value in ("first", "second", "tie", "undecided") else value
+        return verdict_words(value, names) if value in ("first", "second", "tie", "undecided", SPLIT) else value
     if unit == "points":
         return dict(zip((1.0, 0.0), words, strict=True)).get(float(value), percent(float(value)))
     return f"{float(value):.1f}" if unit == "percent" else two(float(value))

@@ -16,6 +16,7 @@ from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
 from leaderboard.pages.address import Address, Segment, Select, pick, segments
 from leaderboard.scope import Scope
+from leaderboard.votes import SPLIT
 from stats.figures import number_of, percent
 
 NO_MAJORITY = "No majority"
@@ -121,14 +122,14 @@ def _people(row: dict[str, Any], verdict: str | None) -> Said:
     if not n or verdict is None:
         return Said(SafeString(), "")
     drawn = marks.vote_line(counts, width=96)
-    if verdict == queries.SPLIT:
+    if verdict == SPLIT:
         return Said(drawn, NO_MAJORITY)
     return Said(drawn, f"{verdict.capitalize()}, {counts[verdict]} of {n}")
 
 
 def _disagreement(differ: int, people: str | None, said: Sequence[Said]) -> str:
     """``2 of 4 differ``, ``all agree``, ``people split``; empty where there is nothing to compare."""
-    if people == queries.SPLIT:
+    if people == SPLIT:
         return "people split"
     told = sum(one.css in ("same", "differs") for one in said)
     if people is None or not told:
@@ -244,6 +245,8 @@ def verdict_words(choice: str | None, names: Sequence[str], situation: int | Non
     """``GPT 4 better``, ``tie``, ``unable to decide (both right or both wrong)``."""
     if choice is None:
         return "no verdict"
+    if choice == SPLIT:
+        return NO_MAJORITY.lower()
     if choice == "undecided":
         return "unable to decide" + (f" ({SITUATIONS[situation]})" if situation in SITUATIONS else "")
     if choice in ("first", "second"):

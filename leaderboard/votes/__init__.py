@@ -35,7 +35,7 @@ from stats.arrays import blocks
 from stats.figures import listed
 from stats.proportions import mean
 from stats.results import Estimate
-from stats.verdicts import MISSING, UNASKED, VERDICTS, combine, majority
+from stats.verdicts import MISSING, UNASKED, VERDICTS, combine, majority, without_majority
 from stats.verdicts import TIE as TIED
 
 # Formats in which a sample's source is its original data set: averages are over these.
@@ -161,6 +161,18 @@ def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
     if not scope.by_people:
         return False, False
     return until_changed(("origin", scope.benchmark.pk, scope.kind.name), read, benchmark=scope.benchmark.pk)
+
+
+SPLIT = "split"  # people have no majority
+
+
+def shown_majority(counted: pd.DataFrame) -> "pd.Series[str]":
+    """What most people gave, of the table that ``majority`` makes, as pages write it: ``SPLIT`` where they have no
+    majority, which counts as a tie.
+    """
+    even = counted["tie"] + counted["undecided"]
+    split = without_majority(verdict=counted["choice"], first=counted["first"], even=even, second=counted["second"])
+    return counted["choice"].mask(split, SPLIT)
 
 
 def is_large(benchmark: Benchmark) -> bool:

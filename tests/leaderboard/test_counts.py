@@ -9,6 +9,7 @@ from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.sampling import Plan
 from annotations.models import Label
 from bank.models import EvaluatedModel, Item
+from judging.models import Run
 from tests.leaderboard.test_poor_data import judgment, label
 from tests.markup import flat
 
@@ -38,6 +39,21 @@ def test_where_people_have_no_majority_it_says_so_and_no_judge_differs_from_them
     assert "No majority" in of_split
     assert "differs" not in of_split
     assert "differs" in flat(client.get(f"/leaderboards/grove/items/{tied.pk}/?majority={rule}"))
+
+
+@pytest.mark.parametrize("rule", ["plurality", "mllm-bench"])
+def test_beside_a_judge_no_majority_is_called_so_and_counts_as_a_tie(rule, brought, client_of):
+    brought("labels", [*given(0, SPLIT), *given(1, ["tie", "tie", "undecided", "first", "second"])])
+    brought(
+        "judgments",
+        [judgment(n, choice, judge=name) for name, choice in (("j", "tie"), ("k", "first")) for n in (0, 1)],
+    )
+    client, (first, second) = client_of("curator"), Run.objects.order_by("pk")
+    beside = flat(client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{first.pk}&majority={rule}"))
+    assert beside.count("no majority") == 1
+    assert "2 the same of 2" in beside
+    both = flat(client.get(f"/leaderboards/grove/judges/compare/?a=run-{first.pk}&b=run-{second.pk}&majority={rule}"))
+    assert both.count("no majority") == 1
 
 
 def test_the_item_of_the_start_page_calls_no_verdict_of_some_peoples_the_majority(brought, client):
