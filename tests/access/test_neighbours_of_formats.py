@@ -94,7 +94,8 @@ def built(world, folder, bit):
     if world.brings == KEYS_IN_FILE:
         return bring(world, path, command="benchmark", all_parts=True, visibility="public")
     benchmark = bring(world, path, command="benchmark", visibility="public")
-    bring(world, path, command="responses")
+    if formats.has(formats.MODULES[world.name], "responses"):
+        bring(world, path, command="responses")
     seal(benchmark, bit)  # before verdicts come in
     return bring(world, path)
 
