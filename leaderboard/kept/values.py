@@ -1,4 +1,4 @@
-"""Computed values, kept in this process until something is written that counts for them, see ``changes``."""
+"""Computed values, kept in this process until something is written that counts for them, see ``counters``."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ def key_of(*parts: Any) -> str:
 
 def until_changed(key: Hashable, make: Callable[[], T], *, benchmark: int | None = None) -> T:
     """The value that ``make`` gave for ``key`` since the last write that counts for the benchmark, or without one
-    anywhere; see ``changes``. It is shared by all requests: do not change it.
+    anywhere; see ``counters``. It is shared by all requests: do not change it.
     """
     now = counters.version(benchmark)
     with _lock:
