@@ -152,7 +152,6 @@ def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(t
     local = Installation(tmp_path / "data", "")
     for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):
         del local.environment[name]
-    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     local.manage("migrate", "-v0")
     kept = tmp_path / "data" / "local-keys.env"
     keys = kept.read_text()
@@ -230,7 +229,7 @@ RUNS = "from judging.models import Run; answer = list(Run.objects.values_list('s
 def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wrong(fresh, tmp_path):
     for name in ("ALLOWED_HOSTS", "SECRET_KEY", "CRITERIA_KEYS", "DATABASE_URL"):
         fresh.environment.pop(name, None)
-    with_tables(tmp_path / "data" / "evalsite.sqlite3")
+    fresh.manage("migrate", "-v0")
     fresh.ask(A_RUN)
     port = free_port()
     with (tmp_path / "log").open("w") as out:
