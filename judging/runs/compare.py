@@ -9,6 +9,7 @@ import pandas as pd
 
 from accounts.rules import Viewer
 from bank.models import Item, Sample
+from bank.samples.held_out import held_out_samples
 from judging.judgments import analyses
 from judging.models import Judgment, Run, setting_text
 from judging.runs import queries
@@ -77,7 +78,8 @@ def common_column(frames: Sequence[pd.DataFrame]) -> str | None:
 def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
     """Compare the first repeats of two runs. Raises CannotCompare.
 
-    The verdicts of an item over its orders are combined as on the boards; items with a missing order do not count.
+    The verdicts of an item over its orders are combined as on the boards; items with a missing order do not count, nor
+    do those of samples that are held out of comparisons.
     """
     if first.benchmark_id != second.benchmark_id:
         raise CannotCompare("The runs use different benchmarks, so they have no items in common.")
@@ -133,8 +135,9 @@ def _as_text(value: Any) -> str:
 
 def _verdicts(run: Run, viewer: Viewer) -> pd.DataFrame:
     rows = Judgment.objects.seen_by(viewer).filter(run=run, repeat=0).order_by("item", "order")
-    names = ["pk", "item_id", "order", *COLUMNS]
+    names = ["pk", "item_id", "item__sample", "order", *COLUMNS]
     frame = pd.DataFrame(rows.values_list(*names)[:MOST_READ], columns=names)
+    frame = frame[~frame["item__sample"].isin(held_out_samples(run.benchmark))]
     return frame.rename(columns={"item_id": "item"})
 
 
