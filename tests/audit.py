@@ -6,12 +6,15 @@ It asks the package index. Exit status 1: a known fault; 2: the index knew none 
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 LOCKED = tuple(sorted(map(str, Path("requirements").glob("*.txt"))))
+PIN = re.compile(r"^[\w.-]+(?:\[[\w,.-]*\])?==[^\s;\\]+", re.MULTILINE)
 
 
 def main(*arguments: str) -> int:
@@ -22,15 +25,31 @@ def main(*arguments: str) -> int:
     return audit(options.pip_audit, unaudited=0 if options.may_be_offline else 2)
 
 
+def pins() -> list[list[str]]:
+    """``name==version`` of every lock, in as many lists as a package has versions: pip-audit takes one of each."""
+    rounds: list[dict[str, str]] = []
+    for pin in sorted({pin for path in LOCKED for pin in PIN.findall(Path(path).read_text(encoding="utf-8"))}):
+        name = pin.partition("==")[0].partition("[")[0]
+        free = next((one for one in rounds if name not in one), None)
+        if free is None:
+            rounds.append(free := {})
+        free[name] = pin
+    return [[*one.values()] for one in rounds]
+
+
 def audit(pip_audit: str, *, unaudited: int) -> int:
     """The exit status, ``unaudited`` where the index knew nothing."""
-    command = [pip_audit, "--no-deps", "--disable-pip", "--progress-spinner=off", "--format=json"]
-    command += [part for path in LOCKED for part in ("-r", path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    try:
-        packages: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
-    except (ValueError, KeyError):
-        return _not_audited((done.stderr.strip().splitlines() or ["pip-audit said nothing"])[-1], unaudited)
+    packages: list[dict[str, Any]] = []
+    with TemporaryDirectory() as folder:
+        for number, pinned in enumerate(pins()):
+            listed = Path(folder, f"{number}.txt")
+            listed.write_text("\n".join(pinned), encoding="utf-8")
+            command = [pip_audit, "--no-deps", "--disable-pip", "--progress-spinner=off", "--format=json", "-r", listed]
+            done = subprocess.run(command, capture_output=True, text=True)
+            try:
+                packages += json.loads(done.stdout)["dependencies"]
+            except (ValueError, KeyError):
+                return _not_audited((done.stderr.strip().splitlines() or ["pip-audit said nothing"])[-1], unaudited)
     faults = [(one, fault) for one in packages for fault in one.get("vulns", [])]
     for one, fault in faults:
         mended = ", ".join(fault["fix_versions"]) or "no version yet"

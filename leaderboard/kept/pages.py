@@ -1,8 +1,8 @@
 """Pages over many verdicts: a job draws them, and they are shown until newer ones are there.
 
 The job answers the same request again, for somebody who sees the same. What it drew is shown as long as nothing was
-written after which something may have to be hidden (``counters``); while other things are written, a newer one is drawn.
-A web process computes boards of small benchmarks alone.
+written after which something may have to be hidden (``counters``); while other things are written, a newer one is
+drawn. A web process computes boards of small benchmarks alone.
 """
 
 import base64

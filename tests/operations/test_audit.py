@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,10 @@ UNKNOWN = {"name": "pillow", "skip_reason": "not found"}
         (None, 2, 0, "NOT AUDITED: no connection"),
     ],
 )
-def test_a_known_fault_fails_and_so_does_an_audit_of_nothing(answer, status, offline, words, tmp_path, capsys):
+def test_a_known_fault_fails_and_so_does_an_audit_of_nothing(
+    answer, status, offline, words, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(audit, "LOCKED", ["requirements/sso.txt"])
     program = tmp_path / "pip-audit"
     said = f"cat <<'END'\n{json.dumps(answer)}\nEND" if answer else "echo no connection >&2; exit 1"
     program.write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
@@ -37,18 +41,33 @@ def test_a_known_fault_fails_and_so_does_an_audit_of_nothing(answer, status, off
     assert words in capsys.readouterr().out
 
 
-def test_every_lock_is_audited(tmp_path):
-    """Two were left out: of single sign-on, which lets people in, and of buckets."""
+def test_every_pin_of_every_lock_is_audited_and_no_list_names_a_package_twice(tmp_path):
+    """Two locks were left out once; then all were named together, and pip-audit refused the second version of a package
+    in them: nothing was audited.
+    """
     program, said = tmp_path / "pip-audit", tmp_path / "said"
-    program.write_text(f'#!/bin/sh\necho "$@" > {said}\nexit 1\n', encoding="utf-8")
+    answer = json.dumps({"dependencies": [SOUND]})
+    program.write_text(
+        f"#!/bin/sh\nfor last; do :; done\ncat $last >> {said}\necho >> {said}\necho -- >> {said}\necho '{answer}'\n",
+        encoding="utf-8",
+    )
     program.chmod(0o755)
-    audit.main(str(program))
-    asked = said.read_text(encoding="utf-8").split()
-    files = {asked[place + 1] for place, word in enumerate(asked) if word == "-r"}
+    assert audit.main(str(program)) == 0
+    lists = [one.split() for one in said.read_text(encoding="utf-8").split("--\n") if one.strip()]
+    for one in lists:
+        names = [pin.partition("==")[0].partition("[")[0] for pin in one]
+        assert len(names) == len(set(names))
     locks = subprocess.run(
-        ["git", "ls-files", "requirements"], capture_output=True, text=True, check=True
+        ["git", "ls-files", "requirements/*.txt"], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert files == {name for name in locks if name.endswith(".txt")} >= {"requirements/sso.txt", "requirements/s3.txt"}
+    pinned = {
+        line.split()[0].rstrip("\\").partition(";")[0]
+        for name in locks
+        for line in Path(name).read_text(encoding="utf-8").splitlines()
+        if "==" in line and not line.startswith((" ", "#"))
+    }
+    assert {pin for one in lists for pin in one} == pinned
+    assert {"requirements/sso.txt", "requirements/s3.txt"} <= set(locks)
 
 
 @pytest.mark.parametrize(("target", "flag"), [("check", True), ("audit", False)])
