@@ -566,6 +566,13 @@ class TestGoldInBulk:
         assert campaign.campaign_items.get(item__sample__key="s2").gold == {"choice": "second"}
         assert "Say which situation" in send("sample,choice\ns3,undecided\n")
 
+    def test_one_label_alone_settles_nothing(self, voted, now):
+        source, _ = voted(["f", "s"])
+        close_campaign(campaign=source, now=now)
+        make_campaign(name="Round 2", benchmark=source.benchmark, protocol=source.protocol)
+        with pytest.raises(CommandError, match="two labels of which most agree"):
+            call_command("mark_items", "Round 2", "--from", "Round 1", stdout=io.StringIO())
+
     def test_verdicts_of_another_campaign_adjudicated_first(self, voted, people, now):
         source, _ = voted(["ff", "fs", "ss", "tt"])
         disputed = source.campaign_items.get(position=1)

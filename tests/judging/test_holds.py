@@ -254,3 +254,13 @@ def test_of_the_workers_that_an_endpoint_fails_the_first_tries_for_all_until_it_
     assert [tell(holder, failing=True) for holder in "bc"] == [False, True]
     leases.give_back(judge_id=judge.pk, holder="b")
     assert tell("c", failing=True) is False
+
+
+def test_a_budget_has_room_for_what_is_in_flight_here_and_elsewhere_and_one_call_more(judge_at, start):
+    run = start(judge_at("http://127.0.0.1:9/v1", price_in=1, price_out=1))
+    spending = budget.Spending(run)
+    spending.typical = 1.0
+    spending.see(spent=4.0, budget=10.0, elsewhere=3)
+    assert [spending.has_room(here) for here in (1, 2, 3)] == [True, True, False]
+    spending.see(spent=4.0, budget=None, elsewhere=300)
+    assert spending.has_room(300)
