@@ -87,7 +87,7 @@ class Heading:
 
 
 def shown(label: str, write: Write = two, words: str = "", **of_field: Any) -> Any:
-    """A field of a row with its ``Heading``, which pages, the API's document and docs/rows.md read; ``of_field``: as
+    """A field of a row with its ``Heading``, which pages and the API's document read; ``of_field``: as
     ``dataclasses.field`` takes it.
     """
     return field(metadata={"shown": Heading(label, write, words)}, **of_field)
