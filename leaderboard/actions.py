@@ -18,7 +18,7 @@ from bank.models import Benchmark, HeldOutHalf
 from bank.samples import held_out
 from judging.models import Run
 from judging.runs.inputs import BenchmarkField
-from leaderboard import hidden, methods
+from leaderboard import methods
 from leaderboard.boards import Board, judges, rated_otherwise
 from leaderboard.boards.base import ModelsBoard, whole_as_text
 from leaderboard.boards.held_out import beside
@@ -26,6 +26,7 @@ from leaderboard.kinds import KINDS
 from leaderboard.models import HeldOutRelease, Snapshot
 from leaderboard.rows import order_of
 from leaderboard.scope import HELD, OPEN, BadScope, Scope
+from leaderboard.sight import Sight
 from leaderboard.view import scope_of
 from leaderboard.votes import samples_in, scores
 
@@ -66,7 +67,7 @@ def as_of_now(*, what: str, scope: Scope, view: dict[str, str], board: Board[Any
 
 def _made_from(scope: Scope, board: Board[Any]) -> dict[str, Any]:
     edition = board.edition if isinstance(board, ModelsBoard) else None
-    visibility = {"edition": edition} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
+    visibility = {"edition": edition} if edition else {} if Sight(scope).sealed else {"open": True}
     runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
     return visibility | {
         "kind": scope.kind.name,

@@ -1,9 +1,6 @@
-"""Boards that depend on hidden inputs: answer keys of splits that are not open, weights of hidden components.
+"""What of the verdicts and samples a live view counts below staff, where some of its inputs are hidden.
 
-Only staff see them live: anybody who knows what models answered can read a key off two states of the board. Everybody
-else sees the newest edition that a curator published; ``boards.editions`` says how one is made and what it must not
-reveal. Pairs and scores are live for everybody, without verdicts that held keys, and without those that held closed
-text on answers from outside: these count in editions alone.
+Whether the viewer sees a live view, an edition, or nothing, says ``sight``.
 """
 
 from collections import defaultdict
@@ -24,17 +21,9 @@ from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
 from leaderboard.definitions import changed
 from leaderboard.kept.values import kept_until_changed, until_changed
-from leaderboard.models import Edition
-from leaderboard.scope import ADJUDICATED, ELO, HELD, HUMANS, INDIVIDUALS, NO_ELO, OPEN, WHOLE, BadScope, Scope
+from leaderboard.scope import ADJUDICATED, HELD, INDIVIDUALS, OPEN, WHOLE, Scope
 from stats.arrays import BoolArray
 from stats.disclosure import MIN_SAMPLES
-
-NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
-AS_A_WHOLE = (
-    "This board depends on hidden answers or weights. You see a published edition as a whole: without filters, "
-    "and with the verdicts and definitions that the edition was made from."
-)
-STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the boards."
 
 
 @kept_until_changed
@@ -318,10 +307,6 @@ def without_sealed(scope: Scope) -> Scope:
     return replace(scope, singly=True) if counts_sealed(scope) else scope
 
 
-class Withheld(BadScope):
-    """The view depends on hidden inputs that this viewer may not see."""
-
-
 def rests_on_hidden(scope: Scope) -> bool:
     """Whether the numbers of this view depend on hidden keys or weights, or on verdicts that no live view below staff
     counts (``exposure.counted``).
@@ -383,33 +368,6 @@ def samples_with_open_keys(benchmark: Benchmark) -> set[int]:
     return answer_keys.open_samples(benchmark=benchmark, kinds=("answer_key",))
 
 
-def is_kept_back(scope: Scope) -> bool:
-    """Whether this viewer sees editions of all boards of this kind instead of live numbers."""
-    return not scope.staff and not scope.edition and bool(scope.kind.hidden) and rests_on_hidden(scope)
-
-
-def shows_edition(scope: Scope) -> bool:
-    """Whether this viewer sees an edition of the board of models in this view.
-
-    Of pairs and scores that is the view without filters and with the usual source, once there is an edition: other
-    views are live, without the verdicts that only editions count.
-    """
-    if is_kept_back(scope):
-        return True
-    usual = (
-        not (scope.narrowed or scope.half or scope.run or scope.majority or changed(scope)) and scope.source == HUMANS
-    )
-    anchor = scope.benchmark.anchor.name if scope.benchmark.anchor else ""
-    usual = usual and scope.anchor == anchor and scope.elo in (ELO[0], NO_ELO)
-    return usual and not (scope.staff or scope.edition or scope.kind.hidden) and newest_edition(scope) is not None
-
-
-def refuse_live(scope: Scope) -> None:
-    """Raises BadScope if this viewer may not see the live numbers."""
-    if is_kept_back(scope):
-        raise Withheld(STAFFS)
-
-
 def hidden_split(scope: Scope) -> str | None:
     """The hidden split that the view is about, also if the benchmark has no other."""
     hidden = scope.benchmark.hidden_splits
@@ -420,29 +378,6 @@ def hidden_split(scope: Scope) -> str | None:
     if scope.split or scope.benchmark.samples.in_use().exclude(split__in=hidden).exists():
         return None
     return str(hidden[0])
-
-
-def newest_edition(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:
-    """The newest edition of the board that the view is about. Kept until it may change."""
-    kind, split = scope.kind.name, hidden_split(scope) or ""
-
-    def find() -> Edition | None:
-        editions = Edition.objects.filter(benchmark=scope.benchmark, what=what, kind=kind, split=split)
-        return editions.defer("cells").order_by("-number").first()
-
-    return until_changed(("edition", scope.benchmark.pk, what, kind, split), find, benchmark=scope.benchmark.pk)
-
-
-def edition_of(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:
-    """What everybody sees of this view: its newest edition.
-
-    Raises BadScope if the view asks for a part of it, or for other verdicts than the edition's.
-    """
-    other_split = scope.split if scope.split != hidden_split(scope) else ""
-    narrowed = scope.level or scope.question_type or scope.campaign or other_split
-    if narrowed or scope.run or scope.source != HUMANS or changed(scope):
-        raise Withheld(AS_A_WHOLE)
-    return newest_edition(scope, what)
 
 
 def keys_are_open(samples: "QuerySet[Sample]") -> bool:

@@ -32,10 +32,10 @@ from judging.runs.submissions import Progress, judging_of
 from leaderboard import boards, editions, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
 from leaderboard.editions import in_steps
-from leaderboard.hidden import rests_on_hidden
 from leaderboard.methods import PROVISIONAL
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope, Scope
+from leaderboard.sight import Sight
 from leaderboard.view import scope_of
 
 SHAPES = ("jsonl", "csv", "tsv")
@@ -54,7 +54,7 @@ def publish_next(rows: Sequence[QueuedSubmission]) -> None:
     if rules is None or not rules.publishes:
         return
     kind = protocols.get(rules.like.protocol).verdict_kind
-    if not rests_on_hidden(scope_of(benchmark=benchmark, kind=kind)):
+    if not Sight(scope_of(benchmark=benchmark, kind=kind)).sealed:
         return
     readable = editions.runs_to_read(scope_of(benchmark=benchmark, kind=kind))
     run = next((run for run in [rules.like, *(row.run for row in rows)] if run in readable), None)
@@ -293,7 +293,7 @@ def _board_like(run: Run, scope: Scope) -> ModelsBoard:
     counted = votes.judged_runs(scope).filter(**run.alike).first()
     if counted is None:
         raise BadScope(f"{run.judge} has no judgments on {scope.benchmark} with these settings that are told yet.")
-    return boards.cached(replace(scope, run=counted.pk, alike=True), "models", boards.models)
+    return boards.models(replace(scope, run=counted.pk, alike=True))
 
 
 def _row_of(submission: Submission, board: ModelsBoard) -> ModelRow | None:

@@ -15,7 +15,6 @@ from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries
 from leaderboard.boards import (
     abilities,
-    cached,
     campaigns,
     ceiling,
     lengths,
@@ -57,13 +56,13 @@ from leaderboard.boards.standin import StandInRow, TogetherLevel, TogetherRank, 
 from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.definitions import JUDGED
 from leaderboard.disagreements import DisagreementRow, disagreements
-from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow
 from leaderboard.rankings.languages import LanguageRow
 from leaderboard.rows import Row, plain, with_note
 from leaderboard.scope import SAMPLES, VIEW, BadScope, Scope
+from leaderboard.sight import MODELS, Sight
 from leaderboard.view import LENGTHS, MEASURES, RANKINGS, TOGETHER, checked_epsilon, judge_run, run_number, scope_of
 
 
@@ -102,7 +101,7 @@ def models(scope: Scope, asked: TableQuery) -> Rows:
     accuracy, precision, recall, F1 and the share of yes.
     """
     scope, note = of_usual_source(scope, asked)
-    board = cached(scope, "models", boards.models)
+    board = boards.models(scope)
     return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
 
 
@@ -133,7 +132,7 @@ def of_lengths(scope: Scope, asked: TableQuery) -> Rows:
     """How long each model's answers are, in characters, or with part replies how long each judge's replies are, in
     tokens: mean, tenths and quarters, and a histogram (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17).
     """
-    board = cached(scope, "lengths", lengths.lengths)
+    board = lengths.lengths(scope)
     return Rows(plain(board.replies if chosen_part(asked, LENGTHS) == "replies" else board.rows))
 
 
@@ -156,16 +155,12 @@ def held_out(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(rows)
 
 
-NO_NEIGHBOURS = "an edition does not say how neighbours differ"
-
-
 @of_models
 def apart(scope: Scope, asked: TableQuery) -> Rows:
     """Neighbours on the board of models that share a rank: their difference, what could be told apart with the items
     there are, and how many more would tell a difference like the one seen apart, with 80% power.
     """
-    board = cached(scope, "models", boards.models)
-    return Rows(plain(board.apart), [NO_NEIGHBOURS] if shows_edition(scope) else [])
+    return Rows(plain(boards.models(scope).apart), list(filter(None, [Sight(scope, MODELS).reason])))
 
 
 def of_contents(scope: Scope, asked: TableQuery) -> Rows:
@@ -242,7 +237,6 @@ LISTED = {
     "models": Table(make=models, board="models", rows_are={row: {} for row in MODEL_ROWS}, whole=boards.models),
     "judges": Table(
         make=kept(
-            "judges",
             boards.judges,
             "The board of judges: every metric of every judge against people, by majority and by single labels.",
         ),
@@ -253,7 +247,6 @@ LISTED = {
     ),
     "agreement": Table(
         make=kept(
-            "agreement",
             boards.agreement_of,
             "Agreement of every two annotators, of each with each judge, and of the majority with both.\n"
             "\n"
@@ -266,7 +259,6 @@ LISTED = {
     ),
     "bias": Table(
         make=kept(
-            "bias",
             boards.bias_of,
             "The biases of each judge, and of people: position, length, own family (self), and leniency (high_score).",
         ),

@@ -237,7 +237,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 def _freeze(benchmark: Benchmark, *, by: User, at: datetime) -> None:
     """A snapshot of the board of models by what people had said until then."""
     scope = scope_of(benchmark=benchmark, kind="pair", source=HUMANS)
-    board = replace(boards.cached(scope, "models", boards.models), computed_at=at)
+    board = replace(boards.models(scope), computed_at=at)
     view = {"kind": scope.kind.name, "source": scope.source}
     snapshot = freeze(what="models", scope=scope, view=view, board=board, by=by)
     Snapshot.objects.filter(pk=snapshot.pk).update(created_at=at)

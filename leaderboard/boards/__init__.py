@@ -8,26 +8,21 @@ from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
 from leaderboard import votes
 from leaderboard.boards.agreement import AgreementBoard, agreements
-from leaderboard.boards.base import B, Board, ModelsBoard, cached, whole_from_text
+from leaderboard.boards.base import B, Board, ModelsBoard, kept_board
 from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import (
-    NONE_YET,
-    STAFFS,
     counts_sealed,
-    edition_of,
     held_out_in,
-    is_kept_back,
     of_one_source,
     sealed_items,
-    shows_edition,
     uncounted_runs,
     without_sealed,
 )
-from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, BadScope, Scope
+from leaderboard.sight import JUDGES, MODELS, Sight
 from leaderboard.votes.scores import counted_labels, items_asked
 from stats.figures import number_of
 
@@ -36,20 +31,20 @@ HELD_OUT = "Half of what people labelled is held out: these figures are of the o
 PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
 
 
+def _of_models(scope: Scope) -> type[ModelsBoard]:
+    if scope.kind.no_models:
+        raise BadScope(scope.kind.no_models)
+    return scope.kind.board
+
+
+@kept_board("models", _of_models, of=MODELS, has_editions=True)
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
     if scope.kind.no_models:
         raise BadScope(scope.kind.no_models)
-    if not shows_edition(scope):
-        board = _told(scope, _with_lengths(scope, scope.kind.models(of_one_source(scope))))
-        under_way = _under_way(of_one_source(scope)) if scope.by_people and scope.run is None else []
-        return replace(board, notes=[*board.notes, *under_way]) if under_way else board
-    edition = edition_of(scope)
-    if edition is None:
-        return scope.kind.board([], [NONE_YET])
-    board = whole_from_text(scope.kind.board, edition.board)
-    runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else ()
-    return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)
+    board = _told(scope, _with_lengths(scope, scope.kind.models(of_one_source(scope))))
+    under_way = _under_way(of_one_source(scope)) if scope.by_people and scope.run is None else []
+    return replace(board, notes=[*board.notes, *under_way]) if under_way else board
 
 
 def _under_way(scope: Scope) -> list[str]:
@@ -95,30 +90,27 @@ def rated_otherwise(scope: Scope, board: Board[Any]) -> PairsBoard | None:
 
     None of other kinds, and of so many votes that it is computed on request alone.
     """
-    if not board.rated or shows_edition(scope) or votes.is_large(scope.benchmark):
+    if not board.rated or not Sight(scope, MODELS).live or votes.is_large(scope.benchmark):
         return None
     control = LENGTH if scope.control == NO_CONTROL else NO_CONTROL
-    return cast(PairsBoard, cached(replace(scope, control=control, elo=NO_ELO), "models", models))
+    return cast(PairsBoard, models(replace(scope, control=control, elo=NO_ELO)))
 
 
+@kept_board("judges", lambda scope: JudgesBoard, of=JUDGES, has_editions=True)
 def judges(scope: Scope) -> JudgesBoard:
     """Every judge compared with people, by verdicts of the view's kind. Below staff, what depends on hidden inputs is
     an edition.
     """
-    if not is_kept_back(scope):
-        return _beside_people(scope, scope.kind.judges(without_sealed(scope)))
-    edition = edition_of(scope, Edition.What.JUDGES)
-    if edition is None:
-        return JudgesBoard([], [STAFFS])
-    board = whole_from_text(JudgesBoard, edition.board)
-    return replace(board, edition=edition.number, computed_at=edition.published_at)
+    return _beside_people(scope, scope.kind.judges(without_sealed(scope)))
 
 
+@kept_board("agreement")
 def agreement_of(scope: Scope) -> AgreementBoard:
     """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
     return _beside_people(scope, agreements(without_sealed(scope), names=scope.names))
 
 
+@kept_board("bias", lambda scope: BiasBoard)
 def bias_of(scope: Scope) -> BiasBoard:
     """Every judge's biases, by verdicts of the view's kind."""
     return _beside_people(scope, biases(without_sealed(scope)))
@@ -156,4 +148,4 @@ def _not_asked(scope: Scope, runs: Sequence[int]) -> list[str]:
     return [f"Not asked about: {number}, where an answer is empty, refused or an error; {counts}."]
 
 
-__all__ = ["Board", "agreement_of", "agreements", "bias_of", "cached", "judges", "models", "rated_otherwise"]
+__all__ = ["Board", "agreement_of", "agreements", "bias_of", "judges", "models", "rated_otherwise"]

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 
 from leaderboard.boards import keyed, scores
-from leaderboard.boards.base import Board
+from leaderboard.boards.base import Board, kept_board
 from leaderboard.boards.declared import Table, kept, of_models
-from leaderboard.hidden import in_parts, shows_edition
+from leaderboard.hidden import in_parts
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import Scope
+from leaderboard.sight import MODELS
 from stats.proportions import mean
 
-OF_EDITION = "This board is seen by its editions, which tell nothing of all models together."
 NONE = "Nothing was counted on any ability."
 
 
@@ -29,10 +29,9 @@ class AbilityRow(Row):
     n: int
 
 
+@kept_board("abilities", lambda scope: Board[AbilityRow], of=MODELS)
 def abilities(scope: Scope) -> Board[AbilityRow]:
     """Every ability of the view, hardest first: the number that ranks the models, over all of them."""
-    if shows_edition(scope):
-        return Board([], [OF_EDITION])
     frame = _of_keys(scope) if scope.kind.keyed else _of_scores(scope)
     if frame.empty:
         return Board([], [NONE])
@@ -90,7 +89,6 @@ TABLES = {
     "abilities": Table(
         make=of_models(
             kept(
-                "abilities",
                 abilities,
                 "How well all models together do on each ability, hardest first (MMBench, 5.3).",
             )

@@ -17,12 +17,12 @@ from pydantic import TypeAdapter
 from accounts.installation_key import keyed
 from bank.models import Capability
 from leaderboard import methods, votes
-from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
 from leaderboard.kept import values
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
+from leaderboard.sight import Sight, Withheld
 from stats.arrays import BoolArray
 from stats.figures import listed
 from stats.power import LEVEL, MOST_TIMES, detectable, times_as_many
@@ -287,30 +287,81 @@ def share(part: int, total: int) -> float | None:
     return part / total if total else None
 
 
-# ---- cache ----
+# ---- boards as they are asked for ----
+
+
+@dataclass(frozen=True, eq=False)
+class KeptBoard(Generic[B]):
+    """A board of a view as its viewer sees it: computed again only when its data have changed, or an edition.
+
+    ``of``: whose editions decide what is seen; ``has_editions``: whether they hold this board, which else is empty
+    where its viewer sees them. ``shape``: the class of the board, by the view; without one it is refused there.
+    """
+
+    name: str
+    compute: Callable[[Scope], B]
+    shape: Callable[[Scope], type[Any]] | None = None
+    of: Edition.What | None = None
+    has_editions: bool = False
+
+    def __call__(self, scope: Scope) -> B:
+        """Raises BadScope for a view that there is none of, or none for this viewer."""
+        sight = Sight(scope, self.of)
+        return _cached(sight, self.name, self.compute if sight.live else lambda scope: self._not_live(sight))
+
+    def _not_live(self, sight: Sight) -> B:
+        scope, edition = sight.scope, sight.edition
+        if self.shape is None:
+            raise Withheld(sight.reason)
+        shape: type[B] = self.shape(scope)
+        if not self.has_editions:
+            return shape([], [sight.reason])
+        if sight.refusal:
+            raise Withheld(sight.refusal)
+        if edition is None:
+            return shape([], [sight.reason])
+        board = whole_from_text(shape, edition.board)
+        runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else board.runs
+        return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)  # type: ignore[call-arg]
+
+
+def kept_board(
+    name: str, shape: Callable[[Scope], type[Any]] | None = None, **editions: Any
+) -> Callable[[Callable[[Scope], B]], KeptBoard[B]]:
+    """Declares what computes a board as the board that doors ask for, see ``KeptBoard``."""
+
+    def declare(compute: Callable[[Scope], B]) -> KeptBoard[B]:
+        return KeptBoard(name, compute, shape, **editions)
+
+    return declare
 
 
 def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
-    """The board of a view, computed again only when its data have changed."""
-    key = key_of(scope, name)
+    """What is computed of a view, which no edition holds; again only when its data have changed."""
+    return _cached(Sight(scope), name, compute)
+
+
+def _cached(sight: Sight, name: str, compute: Callable[[Scope], B]) -> B:
+    key = _key_of(sight, name)
 
     def make() -> B:
         with COMPUTED.labels(re.split("[ :]", name)[0]).time():
-            board = compute(scope)
+            board = compute(sight.scope)
         # The time at which these data were first seen: a write that is withheld from the view must not move it.
         first_seen = first_times.get_or_set(f"first-seen:{key}", timezone.now, DAY)
         return replace(board, key=key, computed_at=board.computed_at or first_seen)
 
-    return values.until_changed(("board", key), make, benchmark=scope.benchmark.pk)
+    return values.until_changed(("board", key), make, benchmark=sight.scope.benchmark.pk)
 
 
 LATER = ("half", "pseudonyms")  # fields of a scope that snapshots of before have keys without
 
 
-def key_of(scope: Scope, name: str) -> str:
+def _key_of(sight: Sight, name: str) -> str:
     """The fingerprint of a view together with the data it is computed from. It is hashed with the installation's key,
     for everybody sees it, and could try what is withheld until it fits.
     """
+    scope = sight.scope
     fields = {
         attribute: getattr(scope, attribute)
         for attribute in scope.__dataclass_fields__
@@ -323,9 +374,5 @@ def key_of(scope: Scope, name: str) -> str:
         "what": name,
         "methods": methods.VERSION,
     }
-    if is_kept_back(scope) or (name == "models" and shows_edition(scope)):
-        # The viewer sees editions, whatever the live data are.
-        data: Any = [edition and edition.pk for what in Edition.What for edition in [newest_edition(scope, what)]]
-    else:
-        data = votes.fingerprint(scope)
+    data: Any = votes.fingerprint(scope) if sight.live else sight.versions
     return keyed("board", values.key_of(fields, data))

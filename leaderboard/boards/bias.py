@@ -25,7 +25,7 @@ from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, Tested, share, with_significance
-from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, of_one_source, unmeasured_items, without_sealed
+from leaderboard.hidden import counted_judgments, of_one_source, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import covariates, scores
@@ -152,8 +152,6 @@ class BiasBoard(Board[BiasRow]):
 
 def biases(scope: Scope) -> BiasBoard:
     """Every judge's biases with their intervals, and people's own (MLLM-Bench, Figures 2 and 3)."""
-    if is_kept_back(scope):
-        return BiasBoard([], [STAFFS])
     if not scope.kind.biases:
         raise BadScope(f"Biases are measured for pairs, scores, components and rankings; none of kind {scope.kind}.")
     return scope.kind.bias(scope)

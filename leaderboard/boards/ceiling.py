@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from leaderboard import boards
-from leaderboard.boards.base import cached
 from leaderboard.boards.declared import OF_LABELS, Rows, Table, TableQuery
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.definitions import POOL
@@ -29,7 +28,7 @@ VALUE_ALONE = "within a level the value stands alone, without an interval"
 
 def ceiling(scope: Scope, asked: TableQuery) -> Rows:
     """People against people by every metric of judges, overall and by level or data set."""
-    board: JudgesBoard = cached(scope, "judges", boards.judges)
+    board: JudgesBoard = boards.judges(scope)
     rows: list[CeilingRow] = []
     for reference, against in board.against.items():
         row = partial(CeilingRow, kind=scope.kind.name, reference=reference)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from accounts.rules import Viewer
 from leaderboard import votes
-from leaderboard.boards.base import Board, cached
+from leaderboard.boards.base import Board, KeptBoard
 from leaderboard.definitions import JUDGED, POOL
-from leaderboard.hidden import shows_edition
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, Row
 from leaderboard.scope import VIEW, BadScope, Scope
+from leaderboard.sight import MODELS, Sight
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -63,7 +63,7 @@ class Table:
     make: Callable[[Scope, TableQuery], Rows]
     board: str
     rows_are: Mapping[type[Row], Mapping[str, type]]
-    whole: Callable[[Scope], Board[Any]] | None = None
+    whole: KeptBoard[Any] | None = None
     fits: Callable[["Kind"], bool] = lambda kind: True
     view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def board_rows(board: Board[Any]) -> Rows:
 
 def of_usual_source(scope: Scope, asked: TableQuery) -> tuple[Scope, str]:
     """The view with the source that the board of models takes where none is named, and a note that says so."""
-    if asked.named or shows_edition(scope):
+    if asked.named or not Sight(scope, MODELS).live:
         return scope, ""
     return votes.in_place_of_people(scope)
 
@@ -100,11 +100,11 @@ def of_models(make: Callable[[Scope, TableQuery], Rows]) -> Callable[[Scope, Tab
     return rows
 
 
-def kept(name: str, compute: Callable[[Scope], Board[Any]], words: str) -> Callable[[Scope, TableQuery], Rows]:
+def kept(board: KeptBoard[Any], words: str) -> Callable[[Scope, TableQuery], Rows]:
     """The rows of a board as it is kept; ``words``: what the API says of them."""
 
     def rows(scope: Scope, asked: TableQuery) -> Rows:
-        return board_rows(cached(scope, name, compute))
+        return board_rows(board(scope))
 
     rows.__doc__ = words
     return rows

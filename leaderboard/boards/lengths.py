@@ -10,10 +10,11 @@ from django.db.models.functions import Length
 from bank import guard
 from judging.models import Judgment
 from leaderboard import votes
-from leaderboard.boards.base import Board
-from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
+from leaderboard.boards.base import Board, cached
+from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.rows import Number, Row, number, of_judge, shown
 from leaderboard.scope import Scope
+from leaderboard.sight import Sight
 from leaderboard.votes import scores
 from stats.figures import whole
 from stats.proportions import mean
@@ -54,7 +55,7 @@ class LengthsBoard(Board[LengthRow]):
 
 def lengths(scope: Scope) -> LengthsBoard:
     """Of the answers that the viewer may know the lengths of, and of the judges of this kind of verdict."""
-    return LengthsBoard(_of_answers(scope), replies=_of_replies(scope))
+    return cached(scope, "lengths", lambda scope: LengthsBoard(_of_answers(scope), replies=_of_replies(scope)))
 
 
 @guard.working()
@@ -72,7 +73,7 @@ def _of_answers(scope: Scope) -> list[LengthRow]:
 
 @guard.working()
 def _of_replies(scope: Scope) -> list[LengthRow]:
-    if is_kept_back(scope):
+    if Sight(scope).only_editions:
         return []
     scope = of_one_source(without_sealed(scope))
     groups = scores.items_asked(scope)["group"]

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import cast
 
 from leaderboard import boards
-from leaderboard.boards.base import cached
 from leaderboard.boards.declared import Rows, Table, TableQuery
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.rows import Row, plain
@@ -38,7 +37,7 @@ class ExtractionRow(Row):
 def _choices(scope: Scope) -> ChoiceBoard:
     if not scope.kind.rotates:
         raise BadScope(f"Only answers to multiple choice have options; those of kind {scope.kind} have none.")
-    return cast(ChoiceBoard, cached(scope, "models", boards.models))
+    return cast(ChoiceBoard, boards.models(scope))
 
 
 def letters(scope: Scope, asked: TableQuery) -> Rows:

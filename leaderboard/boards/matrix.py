@@ -6,7 +6,7 @@ import pandas as pd
 
 from leaderboard import votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, cached
+from leaderboard.boards.base import Board
 from leaderboard.boards.pairs import Tally
 from leaderboard.hidden import of_one_source
 from leaderboard.rows import number
@@ -40,7 +40,7 @@ def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Matrix:
     """
     if not scope.kind.pairwise:
         raise BadScope(f"Win rates are only computed for pairs; none of kind {scope.kind}.")
-    ranked = cached(scope, "models", models)
+    ranked = models(scope)
     names = [row.model for row in ranked.rows]
     blocks = [names[MOST * start : MOST * (start + 1)] for start in (rows, columns)]
     if not all(blocks):

@@ -7,9 +7,9 @@ import pandas as pd
 
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board
+from leaderboard.boards.base import Board, kept_board
 from leaderboard.boards.declared import OF_REPEATS, Table, kept
-from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
+from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.rows import UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
@@ -32,13 +32,12 @@ class RepeatsRow(OfJudge):
     simulated: bool = False
 
 
+@kept_board("repeats", lambda scope: Board[RepeatsRow])
 def repeats(scope: Scope) -> Board[RepeatsRow]:
     """Every judge that was asked several times, over all items that it gave a verdict on, labelled or not.
 
-    A repeat without a verdict is like no other. Nothing of boards that are seen by their editions.
+    A repeat without a verdict is like no other.
     """
-    if is_kept_back(scope):
-        return Board([], [NONE])
     scope = of_one_source(without_sealed(scope))
     groups = scores.items_asked(scope)["group"]
     rows, used = [], []
@@ -73,7 +72,6 @@ def _verdicts(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
 TABLES = {
     "repeats": Table(
         make=kept(
-            "repeats",
             repeats,
             "Of each judge that was asked several times: the share of its items on which so many of its verdicts are "
             "the same (MLLM-as-a-Judge, Figure 5).",

@@ -15,11 +15,11 @@ from annotations.models import Label, LabelQuerySet
 from bank import guard
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board
+from leaderboard.boards.base import Board, kept_board
 from leaderboard.boards.declared import OF_ANALYSES, OF_REVIEWS, Table, kept
 from leaderboard.boards.judge_board import ALL, GRADES, over_sets
 from leaderboard.boards.over_sets import mean_over_sets
-from leaderboard.hidden import counted_reviews, refuse_live
+from leaderboard.hidden import counted_reviews
 from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge, shown
 from leaderboard.scope import HUMANS, Scope
 from stats.arrays import dense_codes
@@ -86,9 +86,9 @@ class ReviewRow(OfJudge):
     simulated: bool = False
 
 
+@kept_board("reviews")
 def reviews(scope: Scope) -> Board[ReviewRow]:
     """Every judge whose verdicts of this kind people have reviewed."""
-    refuse_live(scope)
     rows: list[ReviewRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
@@ -133,9 +133,9 @@ class ComparedRow(Row):
     b_simulated: bool = False
 
 
+@kept_board("analyses")
 def compared(scope: Scope) -> Board[ComparedRow]:
     """Every two judges whose analyses people have compared; of a view of one judge or run, those with it."""
-    refuse_live(scope)
     groups = votes.judge_groups(replace(scope, source=HUMANS, run=None))
     asked = {run.pk for runs in votes.judge_groups(scope) for run in runs}
     group_of = {run.pk: at for at, runs in enumerate(groups) for run in runs}
@@ -271,7 +271,6 @@ def _strata(frame: pd.DataFrame) -> Any:
 TABLES = {
     "reviews": Table(
         make=kept(
-            "reviews",
             reviews,
             "What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of "
             "three, the mean grade, and the mean absolute deviation of grades within a sample; by data set.",
@@ -282,7 +281,6 @@ TABLES = {
     ),
     "analyses": Table(
         make=kept(
-            "analyses",
             compared,
             "Of every two judges whose analyses of the same items people compared: the share of items on which they "
             "prefer the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).",

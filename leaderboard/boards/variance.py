@@ -9,10 +9,10 @@ from accounts.rules import allowed
 from annotations.labels.agreement import components_of, label_rows
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, cached
+from leaderboard.boards.base import Board, kept_board
 from leaderboard.boards.campaigns import campaigns_of
 from leaderboard.boards.declared import Rows, Table, TableQuery
-from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
+from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.metrics import ON_SCALE
 from leaderboard.rows import Number, Row, number, plain
 from leaderboard.scope import BadScope, Scope
@@ -20,7 +20,6 @@ from leaderboard.votes import scores
 from stats.generalizability import NO_VARIANCE, Components, components
 from stats.verdicts import MISSING, TIE
 
-KEPT_BACK = "These verdicts rest on hidden inputs: what they differ by is for staff."
 UNFIT = "Only verdicts on a scale (pairs, scores) have a variance; none of kind {}."
 
 
@@ -61,12 +60,11 @@ def rows_of(found: Components, n: int, **of: str | int) -> list[VarianceRow]:
     ]
 
 
+@kept_board("variance", lambda scope: Board[VarianceRow])
 def of_judges(scope: Scope) -> Board[VarianceRow]:
     """The verdicts of every judge, of pairs in each order by itself, and of scores in each repeat."""
     if not scope.kind.on_scale:
         raise BadScope(UNFIT.format(scope.kind))
-    if is_kept_back(scope):
-        return Board([], [KEPT_BACK])
     scope = of_one_source(without_sealed(scope))
     rows: list[VarianceRow] = []
     notes, used = [], []
@@ -117,7 +115,7 @@ def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
             notes.append(f"{labelled.name}: its verdicts have no place on a scale, or there are none.")
         else:
             rows += rows_of(found, len(labels), campaign=labelled.name)
-    board = cached(scope, "variance", of_judges) if not scope.campaign else Board[VarianceRow]()
+    board = of_judges(scope) if not scope.campaign else Board[VarianceRow]()
     return Rows(plain([*rows, *board.rows]), [*notes, *board.notes])
 
 

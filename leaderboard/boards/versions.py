@@ -6,9 +6,8 @@ from itertools import pairwise
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import versus
-from leaderboard.boards.base import Board
+from leaderboard.boards.base import Board, kept_board
 from leaderboard.boards.declared import OF_REPEATS, Table, kept
-from leaderboard.hidden import is_kept_back
 from leaderboard.rows import UNKNOWN, Number, OfJudge
 from leaderboard.scope import BadScope, Scope
 
@@ -39,9 +38,10 @@ class VersionRow(OfJudge):
     simulated: bool = False
 
 
+@kept_board("versions", lambda scope: Board[VersionRow])
 def versions(scope: Scope) -> Board[VersionRow]:
     """Every two versions of a prompt that follow each other in runs of one judge with the same other settings."""
-    if is_kept_back(scope) or not scope.kind.metrics:
+    if not scope.kind.metrics:
         return Board([], [NONE])
     rows: list[VersionRow] = []
     used: list[Run] = []
@@ -99,7 +99,6 @@ def _compared(scope: Scope, run: Run, before: Run) -> list[VersionRow]:
 TABLES = {
     "versions": Table(
         make=kept(
-            "versions",
             versions,
             "What each change of a judge's prompt was worth: every version beside the one before it, against people "
             "on the items that both judged, with the interval of the difference and p of the paired test.",

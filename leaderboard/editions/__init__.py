@@ -58,7 +58,6 @@ from leaderboard.hidden import (
     hidden_split,
     of_one_source,
     open_samples,
-    rests_on_hidden,
     uncounted_items,
 )
 from leaderboard.kinds import KINDS, Kind
@@ -66,6 +65,7 @@ from leaderboard.metrics import READABLE
 from leaderboard.models import Edition, RecipeEdition
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import BadScope, Scope
+from leaderboard.sight import Sight
 from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
 from stats.figures import listed, number_of
@@ -344,7 +344,7 @@ def draft(
         scope = scope_of(benchmark=benchmark, kind=kind, split=split, run=run.pk if run and not judges else None)
         scope = replace(scope, edition=True)
         scope = scope if judges else of_one_source(scope)
-        if not rests_on_hidden(scope) or (judges and not scope.kind.hidden):
+        if not Sight(scope).sealed or (judges and not scope.kind.hidden):
             raise Refused("This board depends on nothing hidden: everybody sees it live.")
         if run is not None and run not in runs_to_read(scope):
             raise Refused(

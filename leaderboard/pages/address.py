@@ -17,10 +17,10 @@ from judging.models import Judge
 from judging.protocols.in_words import settings_in_words
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.hidden import is_kept_back, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
 from leaderboard.scope import ADJUDICATED, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, Scope
+from leaderboard.sight import MODELS, Sight
 from leaderboard.view import OF_VOTES, run_number, scope_of
 
 PEOPLE_IN_WORDS = {
@@ -178,6 +178,10 @@ class Address:
         )
         return replace(asked, pseudonyms=asked.staff and not self.may("read-names"))
 
+    def sight(self, of: Edition.What | None = None) -> Sight:
+        """What the viewer sees of a board in this view, which may have editions of its own. Raises BadScope."""
+        return Sight(self.scope(), of)
+
     def _asked(self, name: str) -> str:
         """A parameter of the view, without definitions that links between kinds keep and this kind does not have."""
         value = self.params.get(name, "")
@@ -226,6 +230,11 @@ class Source:
     note: str = ""
     runs: Mapping[str, str] = field(default_factory=dict)  # to choose from, if a judge has some with other settings
 
+    @property
+    def sight(self) -> Sight:
+        """What its viewer sees of the board of models."""
+        return Sight(self.scope, MODELS)
+
 
 def board_scope(address: Address, board: str) -> Scope:
     """The view of a board; of models with a judge's verdicts where there are none by people."""
@@ -239,7 +248,7 @@ def source_of(address: Address) -> Source:
     """
     note = ""
     scope = address.scope()
-    if not address.params.get("source") and "run" not in address.params and not shows_edition(scope):
+    if not address.params.get("source") and "run" not in address.params and Sight(scope, MODELS).live:
         scope, note = votes.in_place_of_people(scope)
     if scope.source in PEOPLE:
         return Source(scope, note)
@@ -252,20 +261,21 @@ def source_of(address: Address) -> Source:
     return Source(replace(scope, run=scope.run or most.pk), note, choices)
 
 
-def rows_behind(address: Address, scope: Scope, model: str) -> str:
-    """Where the rows behind a model's number are; below staff an edition has none to show: the board itself."""
-    kind = scope.kind
-    if is_kept_back(scope):
+def rows_behind(address: Address, sight: Sight, model: str) -> str:
+    """Where the rows behind a model's number are; of what is seen as an edition alone, the board itself."""
+    kind = sight.scope.kind
+    if sight.only_editions:
         return address.to("leaderboard:models", kind=kind.in_address)
     return address.to(kind.rows_page, model=model, kind=kind.in_address)
 
 
-def rows_at_level(address: Address, scope: Scope, model: str, level: str) -> str:
-    """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition."""
-    if is_kept_back(scope) or not level or scope.kind.part_word != "level":
+def rows_at_level(address: Address, sight: Sight, model: str, level: str) -> str:
+    """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition alone."""
+    kind = sight.scope.kind
+    if sight.only_editions or not level or kind.part_word != "level":
         return ""
-    path = level if scope.kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
-    return address.to(scope.kind.rows_page, **(address.view() | {"model": model, "level": path}))
+    path = level if kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
+    return address.to(kind.rows_page, **(address.view() | {"model": model, "level": path}))
 
 
 # ---- the controls ----

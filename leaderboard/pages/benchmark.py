@@ -14,7 +14,6 @@ from bank import guard
 from bank.models import Item, Sample, SampleImage
 from leaderboard import kinds, queries, votes
 from leaderboard.boards.contents import contents_of
-from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home, pictures
 from leaderboard.pages.address import Address
 from leaderboard.pages.sealed import Sealed, sealed_of
@@ -114,7 +113,7 @@ def _levels(address: Address) -> list[LevelRow]:
     counted = not votes.is_large(benchmark)  # labels item by item take seconds there
     labelled = _by_top(with_label, "sample__capability", tops) if counted else Counter[str]()
     models = Address(address.viewer, "leaderboard:models", address.name, benchmark)
-    no_filters = is_kept_back(models.scope())
+    no_filters = models.sight().only_editions
     rows = []
     for name in sorted(samples, key=lambda name: order[name])[:MOST_LEVELS]:
         share = labelled[name] / made[name] if made[name] else 0.0

@@ -18,7 +18,7 @@ from bank.models import Benchmark, Item, Sample, SampleImage
 from bank.recipes import store
 from judging.models import Judgment, Run
 from leaderboard import boards, queries, votes
-from leaderboard.boards.base import ModelRow, ModelsBoard, cached
+from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.hidden import sealed_items
 from leaderboard.kept.values import until_changed
@@ -27,10 +27,11 @@ from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks, one_item, pictures, plots, sharing
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address, rows_behind, source_of
+from leaderboard.pages.address import Address, Source, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope
+from leaderboard.sight import JUDGES
 from stats.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
 from stats.ranks import Place
 
@@ -166,13 +167,16 @@ class _Place:
 
     counts: queries.BenchmarkCounts
     address: Address
+    source: Source  # of the board of models
     models: ModelsBoard
     judges: JudgesBoard
-    anchor: str
-    note: str
-    models_kind: Kind
     main: str  # the number that ranks the models
     judges_kind: Kind
+
+    @property
+    def kind(self) -> Kind:
+        """Of the board of models."""
+        return self.source.scope.kind
 
     @property
     def of_judges(self) -> Address:
@@ -234,7 +238,7 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
     """One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale."""
     models = [_top_models(place) for place in places]
     pages = models_page.model_pages(row.model for rows in models for row in rows)
-    in_hundred = [(place, rows) for place, rows in zip(places, models, strict=True) if place.models_kind.shape.hundred]
+    in_hundred = [(place, rows) for place, rows in zip(places, models, strict=True) if place.kind.shape.hundred]
     shares = [end for place, rows in in_hundred for row in rows for end in _shares(place, row)]
     judged = [(place, rows) for place, rows in zip(places, judges, strict=True) if rows]
     ends = [end for _, rows in judged for _, row, _ in rows for end in row.value.ends]
@@ -270,8 +274,8 @@ def _entry(
         models_link=place.address.link(),
         judges_link=place.address.to("leaderboard:judges"),
         models=[_model_row(place, row, of_models, pages.get(row.model, ""), invented) for row in top],
-        models_note=place.note or _models_note(place, top),
-        models_unit=place.models_kind.shape.short if top else "",
+        models_note=place.source.note or _models_note(place, top),
+        models_unit=place.kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
         of_all=_of_all(place) if top else "",
         judges=[_judge_row(place, *judge_row, of_judges) for judge_row in ranked],
@@ -287,7 +291,7 @@ def _entry(
 def _of_all(place: _Place) -> str:
     rows = len(_with_number(place))
     return models_page.of_all_models(
-        place.counts.models, place.models, place.models_kind, rows=rows, anchor=place.anchor
+        place.counts.models, place.models, place.kind, rows=rows, anchor=place.source.scope.anchor
     )
 
 
@@ -301,16 +305,14 @@ def _people(place: _Place, scale: marks.Axis) -> SafeString:
 def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
     source = source_of(address)
     try:
-        board = cached(source.scope, "models", boards.models)
+        board = boards.models(source.scope)
     except BadScope as error:
         board = ModelsBoard([], [str(error)])
     of_judges = replace(address, page="leaderboard:judges").scope()
-    judges = cached(of_judges, "judges", boards.judges)
+    judges = boards.judges(of_judges)
     kind = source.scope.kind
     main = kind.shapes.get(board.ranked_by, kind.shape).main.name
-    return _Place(
-        counts, address, board, judges, source.scope.anchor, source.note, source.scope.kind, main, of_judges.kind
-    )
+    return _Place(counts, address, source, board, judges, main, of_judges.kind)
 
 
 def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headline | None:
@@ -341,7 +343,7 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
 
 def _picture(place: _Place) -> Picture | None:
     address = place.of_judges
-    plot = pictures.plot_of_judges(address, address.scope(), place.judges)
+    plot = pictures.plot_of_judges(address, address.sight(JUDGES), place.judges)
     if plot is None:
         return None
     png, svg = (address.to("leaderboard:picture", "judges-price", shape) for shape in ("png", "svg"))
@@ -364,14 +366,15 @@ def _judges_unit(place: _Place) -> str:
 
 
 def _with_number(place: _Place) -> list[ModelRow]:
-    return [row for row in place.models.rows if row.model != place.anchor and row.number(place.main).value is not None]
+    anchor = place.source.scope.anchor
+    return [row for row in place.models.rows if row.model != anchor and row.number(place.main).value is not None]
 
 
 def _top_models(place: _Place) -> list[ModelRow]:
     """In the order of the number that is shown."""
 
     def order(row: ModelRow) -> tuple[bool, float, int]:
-        few = models_page.is_provisional(row, place.anchor)
+        few = models_page.is_provisional(row, place.source.scope.anchor)
         return few, -(row.number(place.main).value or 0.0), row.rank or 0
 
     return sorted(_with_number(place), key=order)[:TOP]
@@ -379,22 +382,22 @@ def _top_models(place: _Place) -> list[ModelRow]:
 
 def _shares(place: _Place, row: ModelRow) -> list[float | None]:
     """The number that ranks and its ends, as shares of 1."""
-    hundred = place.models_kind.shape.hundred or 1.0
+    hundred = place.kind.shape.hundred or 1.0
     return [None if end is None else end / hundred for end in row.number(place.main).ends]
 
 
 def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, invented: Collection[str]) -> MiniRow:
-    few = models_page.is_provisional(row, place.anchor)
+    few = models_page.is_provisional(row, place.source.scope.anchor)
     write: Any = percent
     ends = _shares(place, row)
-    kind = place.models_kind
+    kind = place.kind
     if not kind.shape.hundred:
         scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), WIDTH, ROW), kind.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE
     if not few and row.rank is not None:
         rank = rank_range(row.rank, row.rank_low, row.rank_high)
-    link = rows_behind(place.address, place.address.scope(), row.model)
+    link = rows_behind(place.address, place.source.sight, row.model)
     return MiniRow(rank, row.model, link, write(ends[0]), bar, page, row.model in invented)
 
 

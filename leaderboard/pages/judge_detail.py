@@ -12,7 +12,7 @@ from judging.models import Judge, Run
 from judging.protocols.in_words import settings_in_words
 from judging.runs.juries import members_of
 from leaderboard import boards, queries
-from leaderboard.boards import cached, standin, variance
+from leaderboard.boards import standin, variance
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.kinds import Kind, available
@@ -26,6 +26,7 @@ from leaderboard.pages.provenance import Fact, priced, verdicts_link
 from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, text
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
+from leaderboard.sight import JUDGES, Sight
 from stats.figures import NONE, dollars, in_brackets, number_of, percent, two, whole_percent, with_interval
 
 FAR = 6.0  # times a strong bias, where the axis of biases ends
@@ -75,11 +76,15 @@ class _Judged:
     """A judge's run beside people on one benchmark."""
 
     address: Address
-    scope: Scope
+    sight: Sight
     kind: Kind
     board: JudgesBoard
     run: Run
     row: JudgeRow
+
+    @property
+    def scope(self) -> Scope:
+        return self.sight.scope
 
     @property
     def metric(self) -> Metric:
@@ -144,8 +149,8 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
         benchmark = visible[pk]
         for kind in available(benchmark, "judges", staff=allowed(viewer, "read-hidden", of=benchmark)):
             address = Address(viewer, "leaderboard:judges", named(benchmark), benchmark, {"kind": kind.name})
-            scope = address.scope()
-            board = cached(scope, "judges", boards.judges)
+            sight = address.sight(JUDGES)
+            board = boards.judges(sight.scope)
             main = kind.metric("", board.measured).name
             rows = [
                 row
@@ -154,7 +159,7 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
             ]
             by_run = queries.runs_of(row.run for row in rows)
             for row in rows:
-                yield _Judged(address, scope, kind, board, by_run[row.run], row)
+                yield _Judged(address, sight, kind, board, by_run[row.run], row)
 
 
 def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
@@ -277,7 +282,7 @@ class _Bias:
 def _measured_biases(on: _Judged) -> Iterator[_Bias]:
     if not on.kind.biases or on.run.judge.is_baseline:
         return
-    rows = cached(on.scope, "bias", boards.bias_of).rows
+    rows = boards.bias_of(on.scope).rows
     own = {row.bias: row for row in rows if row.run is None}
     for row in rows:
         if row.run == on.run.pk and row.value.value is not None:
@@ -333,7 +338,7 @@ def _cost(on: _Judged) -> Cost | None:
     facts = [Fact("1,000 verdicts", dollars(running.cost))]
     facts += [] if running.seconds is None else [Fact("A call", f"{running.seconds:.3g} s")]
     drawn = BLANK
-    if running.cost and (plot := pictures.plot_of_judges(on.address, on.scope, on.board, fewest=1)):
+    if running.cost and (plot := pictures.plot_of_judges(on.address, on.sight, on.board, fewest=1)):
         # This judge among those whose price is known.
         drawn = plots.points(replace(plot, own=str(on.run.judge), floor=None), width=310, height=260)
     return Cost(on.address.benchmark.titled, drawn, facts, on.address.link())
@@ -366,5 +371,5 @@ def _parts(on: _Judged) -> str:
     """``item 81%, order 2%, rest 17%``: the shares of the variance of its verdicts."""
     if not on.kind.on_scale:
         return ""
-    rows = [row for row in cached(on.scope, "variance", variance.of_judges).rows if row.run == on.run.pk]
+    rows = [row for row in variance.of_judges(on.scope).rows if row.run == on.run.pk]
     return ", ".join(f"{row.part} {whole_percent(row.share.value)}%" for row in rows)

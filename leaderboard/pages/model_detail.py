@@ -12,12 +12,10 @@ from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
 from judging.models import Judge
 from leaderboard import boards, queries, votes
-from leaderboard.boards import cached
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
 from leaderboard.definitions import LENGTH
-from leaderboard.hidden import is_kept_back
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import available
 from leaderboard.kinds.base import Shape
@@ -31,6 +29,7 @@ from leaderboard.pages.provenance import priced
 from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, tick_of
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
+from leaderboard.sight import Sight
 from stats.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval
 
 HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
@@ -63,9 +62,13 @@ class _OnBoard:
     """A model's row on one board."""
 
     address: Address
-    scope: Scope
+    sight: Sight
     board: ModelsBoard
     row: ModelRow
+
+    @property
+    def scope(self) -> Scope:
+        return self.sight.scope
 
     @property
     def shape(self) -> Shape:
@@ -136,12 +139,12 @@ def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
 def _standing(address: Address, name: str) -> _OnBoard | None:
     """The model on the board of this address; None where there is no such board, or it is not on it."""
     try:
-        scope = source_of(address).scope
-        board = cached(scope, "models", boards.models)
+        source = source_of(address)
+        board = boards.models(source.scope)
     except BadScope:
         return None
     row = next((row for row in board.rows if row.model == name), None)
-    return None if row is None else _OnBoard(address, scope, board, row)
+    return None if row is None else _OnBoard(address, source.sight, board, row)
 
 
 def _title(on: _OnBoard) -> str:
@@ -163,7 +166,7 @@ def _boards_table(name: str, found: Sequence[_OnBoard]) -> Table:
         return Cell(f"{_title(on)}, {kind.title.lower()}", by, link=on.address.link())
 
     def rows(on: _OnBoard) -> str:
-        return rows_behind(on.address, on.scope, on.row.model)
+        return rows_behind(on.address, on.sight, on.row.model)
 
     return table(
         [
@@ -230,7 +233,7 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
         deeper = Capability.objects.filter(benchmark=on.address.benchmark, parent__parent=None, parent__isnull=False)
         with_children = set(deeper.values_list("parent__name", flat=True))
         for name in [part.path for part in every if part.path in with_children]:
-            board = cached(replace(on.scope, level=name, elo=NO_ELO), "models", boards.models)
+            board = boards.models(replace(on.scope, level=name, elo=NO_ELO))
             every += _parts(on, board, name)
     parts = [part for part in every if not part.parent][:MOST_LEVELS]
     below = [part for part in every if part.parent and part.number.value is not None]
@@ -244,7 +247,7 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
     scale = axis_of(parts, "number", *(part.others for part in parts), width=marks.WIDE, unit=on.shape.unit)
 
     def value(part: _Part) -> Cell:
-        link = rows_at_level(on.address, on.scope, on.row.model, part.path)
+        link = rows_at_level(on.address, on.sight, on.row.model, part.path)
         return Cell(main.write(part.number.value), link=link, strong=True)
 
     said = (
@@ -271,7 +274,7 @@ def _above(path: str) -> list[str]:
 
 def _can_go_deeper(on: _OnBoard) -> bool:
     """Whether boards of single levels may be computed for a page: not of a million votes, and not behind an edition."""
-    return not (is_kept_back(on.scope) or votes.is_large(on.address.benchmark) or on.scope.kind.part_word != "level")
+    return not (on.sight.only_editions or votes.is_large(on.address.benchmark) or on.scope.kind.part_word != "level")
 
 
 def _parts(on: _OnBoard, board: ModelsBoard, level: str) -> Iterator[_Part]:

@@ -13,10 +13,9 @@ from bank.models import EvaluatedModel
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard import boards, queries
-from leaderboard.boards.base import ModelsBoard, cached
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.pages import bias as bias_page
@@ -29,6 +28,7 @@ from leaderboard.pages.singly import singly
 from leaderboard.pages.table import tick_of
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope, Scope
+from leaderboard.sight import JUDGES, Sight
 from stats.figures import dollars, listed, number_of, signed, tick, whole, with_interval
 
 
@@ -58,12 +58,13 @@ def _first(address: Address, names: Sequence[str]) -> Picture | None:
 
 def of_judges(address: Address) -> Plot | None:
     """Agreement with people against the price of 1,000 verdicts; None where fewer than three judges have one."""
-    scope = address.scope()
-    return plot_of_judges(address, scope, cached(scope, "judges", boards.judges))
+    sight = address.sight(JUDGES)
+    return plot_of_judges(address, sight, boards.judges(sight.scope))
 
 
-def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
-    if not board.against or is_kept_back(scope):
+def plot_of_judges(address: Address, sight: Sight, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
+    scope = sight.scope
+    if not (board.against and sight.live):
         return None
     metric = scope.kind.metric("", board.measured)
     runs = queries.runs_of(board.overall())
@@ -95,9 +96,10 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: i
 
 def judges_in_rows(address: Address) -> Rows | None:
     """Judges by how far they agree with people, beside one more person; None where none was asked enough."""
-    scope = address.scope()
-    board = cached(scope, "judges", boards.judges)
-    if not board.against or is_kept_back(scope):
+    sight = address.sight(JUDGES)
+    scope = sight.scope
+    board = boards.judges(scope)
+    if not (board.against and sight.live):
         return None
     metric = scope.kind.metric("", board.measured)
     runs = queries.runs_of(board.overall())
@@ -147,9 +149,10 @@ def _point(address: Address, board: JudgesBoard, run: Run, row: JudgeRow, metric
 
 def of_models(address: Address) -> Plot | None:
     """Ratings against the price of a million tokens; None where fewer than three models have both."""
-    scope = source_of(address).scope
-    board = cached(scope, "models", boards.models)
-    if not board.rated or is_kept_back(scope):
+    source = source_of(address)
+    scope = source.scope
+    board = boards.models(scope)
+    if not board.rated or source.sight.only_editions:
         return None
     board = cast(PairsBoard, board)
     priced = EvaluatedModel.objects.filter(price_out__gt=0).values_list("name", "price_out")
@@ -182,9 +185,10 @@ def of_models(address: Address) -> Plot | None:
 
 def models_in_rows(address: Address) -> Rows | None:
     """Models by their rating or main number; None where none has been counted enough."""
-    scope = source_of(address).scope
-    board = cached(scope, "models", boards.models)
-    if is_kept_back(scope):
+    source = source_of(address)
+    scope = source.scope
+    board = boards.models(scope)
+    if source.sight.only_editions:
         return None
     main, anchor = shape_of(scope, board).main, scope.anchor if board.rated else ""
     column, figure, unit = ("bt", signed, 1.0) if board.rated else (main.name, main.write, scope.kind.shape.unit)
@@ -218,7 +222,7 @@ def _decided_by(scope: Scope, board: ModelsBoard) -> str:
 
 def biases_in_rows(address: Address) -> Rows | None:
     """The bias that sways a judge most, of all judges."""
-    board = cached(address.scope(), "bias", boards.bias_of)
+    board = boards.bias_of(address.scope())
     return bias_page.picture_of(board, address.kind, address.benchmark.titled)
 
 

@@ -8,7 +8,6 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.abilities import AbilityRow
 from leaderboard.boards.base import Board, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
-from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import NumberColumn, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Segment, rows_at_level
@@ -27,6 +26,7 @@ from leaderboard.pages.models import (
 from leaderboard.pages.table import Chooser, Column, Sorting, Table, axis_of, interval_of, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
+from leaderboard.sight import Sight
 from stats.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 
 
@@ -50,14 +50,15 @@ class ScoredPage:
     has_key: bool  # whether the first row of ``letters`` is the key's
 
 
-def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
+def build_scored_page(address: Address, sight: Sight, board: ModelsBoard) -> ScoredPage:
     """Everything that the table and the panels below it show."""
+    scope = sight.scope
     shape = shape_of(scope, board)
     main = shape.main
     levels, depths = levels_of(address, board)
     low, high = scope.kind.ends(scope.benchmark)
     choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
-    columns = _scored_columns(address, scope, shape, board.rows, levels, (low, high))
+    columns = _scored_columns(address, sight, shape, board.rows, levels, (low, high))
     sorting = Sorting.of(address, {column.sort for column in columns} - {""})
     rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
     return ScoredPage(
@@ -69,27 +70,27 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
         depths=depths,
         heat_low=main.write(low),
         heat_high=main.write(high),
-        letters=_letters(address, scope, choices) if choices and choices.letters else None,
-        steps=_steps(address, scope, choices) if choices else None,
+        letters=_letters(address, sight, choices) if choices and choices.letters else None,
+        steps=_steps(address, sight, choices) if choices else None,
         has_key=bool(choices and choices.right),
     )
 
 
 def _scored_columns(
     address: Address,
-    scope: Scope,
+    sight: Sight,
     shape: Shape,
     rows: Sequence[ModelRow],
     levels: list[str],
     ends: tuple[float, float],
 ) -> list[Column[ModelRow]]:
     """Of what is seen as an edition the rows lead nowhere."""
-    main, kind = shape.main, scope.kind
+    main, kind = shape.main, sight.scope.kind
     settled = [row for row in rows if not is_provisional(row)]
     scale = axis_of(settled or rows, lambda row: row.number(main.name), unit=shape.unit, width=marks.COLUMN)
 
     def answers(row: ModelRow) -> str:
-        return _answers(address, scope, row.model)
+        return _answers(address, sight, row.model)
 
     def main_cell(row: ModelRow) -> Cell:
         number = row.number(main.name)
@@ -108,7 +109,7 @@ def _scored_columns(
                 return Cell(NONE, css="qx", title=f"{name}: nothing counted")
             title = f"{name}: {interval(number, main.write)}".rstrip(": ")
             title = f"{title}; n = {whole(level.n)}"
-            link = rows_at_level(address, scope, row.model, name)
+            link = rows_at_level(address, sight, row.model, name)
             return Cell(value_or_interval(number, main.write), css=marks.heat(at, *ends), title=title, link=link)
 
         return Column(
@@ -142,9 +143,9 @@ def _scored_columns(
     ]
 
 
-def _answers(address: Address, scope: Scope, model: str) -> str:
-    """Where the rows behind a model's numbers are; nowhere for what is seen as an edition."""
-    return "" if is_kept_back(scope) else address.to(scope.kind.rows_page, **address.view(), model=model)
+def _answers(address: Address, sight: Sight, model: str) -> str:
+    """Where the rows behind a model's numbers are; nowhere for what is seen as an edition alone."""
+    return "" if sight.only_editions else address.to(sight.scope.kind.rows_page, **address.view(), model=model)
 
 
 def shape_of(scope: Scope, board: ModelsBoard) -> Shape:
@@ -198,11 +199,11 @@ STEPS = {
 }
 
 
-def _steps(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
+def _steps(address: Address, sight: Sight, board: ChoiceBoard) -> Table:
     """How the options of each model's answers were found."""
 
     def answers(row: ChoiceRow) -> str:
-        return _answers(address, scope, row.model)
+        return _answers(address, sight, row.model)
 
     def extracted(row: ChoiceRow) -> float | None:
         total = sum(row.extraction.values())
@@ -221,7 +222,7 @@ def _steps(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
     return table(columns, rows, label="How the options were found", caption=caption, css="cmpt")
 
 
-def _letters(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
+def _letters(address: Address, sight: Sight, board: ChoiceBoard) -> Table:
     """Shares of chosen options, of the key first."""
     key = [("Key", board.right)] if board.right else []
     letters = sorted({letter for shares in [*board.letters.values(), board.right] for letter in shares if letter})
@@ -229,7 +230,7 @@ def _letters(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
     def of_letter(letter: str) -> Column[tuple[str, dict[str, float]]]:
         def cell(row: tuple[str, dict[str, float]]) -> Cell:
             share = row[1].get(letter, 0.0)
-            link = _answers(address, scope, row[0]) if row not in key else ""
+            link = _answers(address, sight, row[0]) if row not in key else ""
             return Cell(percent(share), css=marks.heat(share, 0.0, 0.6), link=link)
 
         return Column(letter, cell, kind="heat", css="c")

@@ -11,12 +11,13 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import kinds, votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, ModelsBoard, Tested, cached, level_names, with_significance
-from leaderboard.hidden import is_kept_back, of_open_half
+from leaderboard.boards.base import Board, ModelsBoard, Tested, level_names, with_significance
+from leaderboard.hidden import of_open_half
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
 from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import HUMANS, BadScope, Scope
+from leaderboard.sight import Sight
 from leaderboard.view import scope_of
 from stats.rankings import rank_correlation
 from stats.ranks import benjamini_yekutieli
@@ -125,11 +126,11 @@ def _numbers(board: ModelsBoard) -> "pd.Series[float]":
 
 def _of_sources(scope: Scope) -> list[Ranking]:
     rankings = []
-    if scope.kind.keyed or is_kept_back(scope):
-        values = _numbers(cached(scope, "models", models))
+    if scope.kind.keyed or Sight(scope).only_editions:
+        values = _numbers(models(scope))
         return [Ranking(f"{scope.benchmark}", "benchmark", values)] if len(values) else []
     if kinds.has_verdicts(scope.benchmark, scope.kind, staff=scope.staff):
-        values = _numbers(cached(scope.judged_by(HUMANS), "models", models))
+        values = _numbers(models(scope.judged_by(HUMANS)))
         if len(values):
             rankings.append(Ranking("people", "people", values))
     groups = votes.judge_groups(scope)
@@ -137,7 +138,7 @@ def _of_sources(scope: Scope) -> list[Ranking]:
     for runs in groups:
         run = runs[-1]
         key = str(run.judge) if names.count(run.judge.name) == 1 else f"{run.judge} (run {run.pk})"
-        values = _numbers(cached(_by_run(scope, run.pk), "models", models))
+        values = _numbers(models(_by_run(scope, run.pk)))
         if len(values):
             rankings.append(Ranking(key, "baseline" if run.judge.is_baseline else "judge", values))
     return rankings
@@ -151,7 +152,7 @@ def _of_others(others: Sequence[Scope]) -> list[Ranking]:
     rankings = []
     for scope in others:
         try:
-            values = _numbers(cached(scope, "models", models))
+            values = _numbers(models(scope))
         except BadScope:
             continue
         if len(values):
@@ -172,9 +173,9 @@ def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     """
     kind = kinds.default_of(benchmark, "models", staff=staff)
     scope = scope_of(benchmark=benchmark, kind=kind, staff=staff)
-    if kind.keyed or is_kept_back(scope) or not votes.judged_runs(scope).exists():
+    if kind.keyed or Sight(scope).only_editions or not votes.judged_runs(scope).exists():
         return scope
-    people = _numbers(cached(scope, "models", models))
+    people = _numbers(models(scope))
     finished = votes.judged_runs(scope).filter(judge__baseline="", state=Run.State.FINISHED)
     run = votes.with_most_items(finished, alone=True)
     return scope if len(people) or run is None else _by_run(scope, run.pk)

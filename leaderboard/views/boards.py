@@ -16,21 +16,20 @@ from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, outside, queries, votes
-from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, versions
+from leaderboard.boards import abilities, lengths, repeats, reviews, standin, versions
 from leaderboard.boards.agreement import AgreementBoard
-from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
+from leaderboard.boards.base import Board, KeptBoard, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.boards.standin import StandInBoard
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.forms import OutsideForm
-from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.kept.pages import answered
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
-from leaderboard.models import Edition, Snapshot
+from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -48,6 +47,7 @@ from leaderboard.pages.marks import Chip
 from leaderboard.pages.singly import singly, table_or_words
 from leaderboard.pages.table import SHOW, Table
 from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.sight import JUDGES, Sight
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
@@ -56,31 +56,31 @@ from stats.figures import Write, number_of, percent, two, whole, without_interva
 
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
-    scope = source.scope
-    every = cached(scope, "models", boards.models)
+    scope, sight = source.scope, source.sight
+    every = boards.models(scope)
     shown = models_page.filtered_board(address, every)
-    board, kept_back = shown.board, shows_edition(scope)
-    labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and not kept_back
+    board = shown.board
+    labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and sight.live
     selects = [
-        *(addresses.edition_selects(address, scope) if kept_back else addresses.verdict_selects(address, source)),
+        *(addresses.verdict_selects(address, source) if sight.live else addresses.edition_selects(address, scope)),
         *shown.selects,
         *(addresses.people_selects(address, scope) if labelled else []),
-        *(addresses.definition_selects(scope, *_definitions(scope, board)) if not kept_back else []),
+        *(addresses.definition_selects(scope, *_definitions(scope, board)) if sight.live else []),
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects) | {"board": board, "note": note}
     context |= {"keyed": scope.kind.keyed} if board.rows else {"views": [], "keyed": scope.kind.keyed}
-    if rests_on_hidden(scope):
-        context["edition"] = _edition(address, scope, seen=kept_back)
+    if sight.sealed:
+        context["edition"] = _edition(address, sight)
     if board.rows:
         if board.rated:
             lost: list[str] = []
             beside = singly("The other rating", lambda: boards.rated_otherwise(scope, board), lost.append)
-            template, of_models = "_models", _models_context(address, scope, cast(PairsBoard, board), beside=beside)
+            template, of_models = "_models", _models_context(address, sight, cast(PairsBoard, board), beside=beside)
             of_models["notes"] = [*of_models["notes"], *lost]
         else:
-            template, of_models = "_scored", _scored_context(address, scope, board)
+            template, of_models = "_scored", _scored_context(address, sight, board)
         of_models["of_all"] = models_page.of_all_models(context["counts"].models, every, scope.kind)
         page = of_models["page"]
         context |= _whole("models", template, address, scope, board, of_models)
@@ -116,12 +116,12 @@ def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
     return [name for name in DEFINITIONS if name in names and not (name == WEIGHT.name and plain)]
 
 
-def _edition(address: Address, scope: Scope, *, seen: bool, what: str = Edition.What.MODELS) -> dict[str, Any]:
+def _edition(address: Address, sight: Sight) -> dict[str, Any]:
     """What the page says about the editions of this board, to those who see one and to those who see it live."""
-    newest = newest_edition(scope, what)
+    scope, newest, seen = sight.scope, sight.edition, not sight.live
     context = {"number": newest.number, "as_of": newest.published_at} if newest else {}
     view = address.view(("kind", "split")) | {"kind": scope.kind.name}
-    view |= {"what": what} if what != Edition.What.MODELS else {}
+    view |= {"what": JUDGES} if sight.of == JUDGES else {}
     publish = address.to("leaderboard:edition-new", **view) if address.may("publish") else ""
     partly = not scope.kind.hidden  # other views of pairs and scores are live, without what editions alone count
     whole = address.to("leaderboard:models", kind=scope.kind.in_address) if partly and not seen else ""
@@ -131,8 +131,9 @@ def _edition(address: Address, scope: Scope, *, seen: bool, what: str = Edition.
 
 
 def _models_context(
-    address: Address, scope: Scope, board: PairsBoard, *, beside: PairsBoard | None = None
+    address: Address, sight: Sight, board: PairsBoard, *, beside: PairsBoard | None = None
 ) -> dict[str, Any]:
+    scope = sight.scope
     anchor = scope.anchor if any(row.model == scope.anchor for row in board.rows) else ""
     repeats = f", {board.repeats} repeats" if board.repeats > 1 else ""
     counted = f"{number_of(board.items, 'item')}{repeats}"
@@ -161,12 +162,13 @@ def _coverage(board: PairsBoard) -> str:
     return f"{said}; of each model's own, {own[0]} to {own[-1]} %" if differ else said
 
 
-def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live: bool = True) -> dict[str, Any]:
+def _scored_context(address: Address, sight: Sight, board: ModelsBoard) -> dict[str, Any]:
+    scope = sight.scope
     counted = number_of(board.items, scope.kind.counted_word)
-    page = scored_page.build_scored_page(address, scope, board)
+    page = scored_page.build_scored_page(address, sight, board)
     return {
         "page": page,
-        "abilities": _abilities(scope, page.main) if live else None,
+        "abilities": _abilities(scope, page.main) if sight.live else None,
         "apart": _apart(board, page.main.write),
         "defined": in_words(scope, *DEFINITIONS),
         "verdicts_by": provenance.source_of(scope, board, address.viewer),
@@ -177,11 +179,8 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
 
 
 def _abilities(scope: Scope, main: NumberColumn) -> Table | None:
-    if shows_edition(scope):
-        return None
-
     def drawn() -> Table | None:
-        board = cached(scope, "abilities", abilities.abilities)
+        board = abilities.abilities(scope)
         return scored_page.abilities_of(board, main, scope.kind.shape.unit)
 
     return table_or_words("All models together, by ability,", drawn)
@@ -192,8 +191,8 @@ def _apart(board: ModelsBoard, write: Write) -> Table | None:
 
 
 def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
-    scope = address.scope()
-    board = cached(scope, "judges", boards.judges)
+    sight = address.sight(JUDGES)
+    scope, board = sight.scope, boards.judges(sight.scope)
     selects = [
         *(judges_page.selects(address, board, scope.kind) if board.rows else []),
         *addresses.definition_selects(scope, *judges_page.definitions(board, scope.kind)),
@@ -201,15 +200,15 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
         *addresses.people_selects(address, scope),
     ]
     context = frame(request, address, "judges", selects) | {"board": board}
-    if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
-        context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
+    if scope.kind.hidden and scope.kind.metrics and sight.sealed:
+        context["edition"] = _edition(address, sight)
     context["held_out"] = address.to("leaderboard:held-out") if address.may("publish") else ""
     if board.rows:
-        of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
+        of_judges = _judges_context(address, sight, board)
         context |= _whole("judges", "_judges", address, scope, board, of_judges)
         page = of_judges["page"]
         context |= {"finding": page.finding} | beside_filters(page.table, page.chooser, rows="judges")
-        if not is_kept_back(scope):
+        if sight.live:
             context["downloads"] += table_files("ceiling", address, rows="People against people")
             context["downloads"] += (
                 table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []
@@ -228,11 +227,11 @@ class Below:
     file: str
     title: str
     foot: str
-    make: Callable[[Scope], Any]
+    make: KeptBoard[Any]
     draw: Callable[[Any, Kind], Table | None]
 
-    def drawn(self, name: str, scope: Scope) -> Table | None:
-        return table_or_words(self.title, lambda: self.draw(cached(scope, name, self.make), scope.kind))
+    def drawn(self, scope: Scope) -> Table | None:
+        return table_or_words(self.title, lambda: self.draw(self.make(scope), scope.kind))
 
 
 BELOW_JUDGES = {
@@ -272,26 +271,27 @@ BELOW_JUDGES = {
 SHOWN = (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED, boards.HELD_OUT)  # of the notes of a board
 
 
-def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
-    """What the board shows; ``live``: with what other boards say of the same judges now."""
+def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[str, Any]:
+    """What the board shows; where it is live, with what other boards say of the same judges now."""
+    scope = sight.scope
     lost: list[str] = []
 
     def of_biases() -> dict[int, list[Chip]]:
-        return bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
+        return bias_page.chips_of(address, boards.bias_of(scope), scope.kind)
 
     def of_test() -> StandInBoard:
         return standin.stand_ins(scope, standin_page.epsilon_of(address))
 
-    biases = singly("The biases", of_biases, lost.append) if live and scope.kind.biases else None
-    tested = singly("The stand-in test", of_test, lost.append) if live and scope.kind.stand_in else None
+    biases = singly("The biases", of_biases, lost.append) if sight.live and scope.kind.biases else None
+    tested = singly("The stand-in test", of_test, lost.append) if sight.live and scope.kind.stand_in else None
     biases, tested = biases or {}, tested or judges_page.UNTESTED
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
-    below = BELOW_JUDGES if live else {}
+    below = BELOW_JUDGES if sight.live else {}
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
-        "below": [(name, each, each.drawn(name, scope)) for name, each in below.items()],
+        "below": [(name, each, each.drawn(scope)) for name, each in below.items()],
         "page": page,
         "plot": address.plot("judges"),
         "kind": scope.kind,
@@ -312,12 +312,12 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
 
 
 def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
-    scope = address.scope()
-    board = cached(scope, "bias", boards.bias_of)
+    sight = address.sight()
+    scope, board = sight.scope, boards.bias_of(sight.scope)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
     if any(row.run for row in board.rows):  # people alone are nothing to compare with
-        of_biases = _bias_context(address, scope, board)
+        of_biases = _bias_context(address, sight, board)
         context |= _whole("bias", "_bias", address, scope, board, of_biases)
         context["finding"] = of_biases["page"].finding
         context["downloads"] += [(label, link, "") for label, link in of_biases["page"].files]
@@ -333,11 +333,12 @@ def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
 
 
 def _lengths(scope: Scope) -> tuple[lengths.LengthsBoard, list[Table]]:
-    found = cached(scope, "lengths", lengths.lengths)
+    found = lengths.lengths(scope)
     return found, lengths_page.tables_of(found)
 
 
-def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
+def _bias_context(address: Address, sight: Sight, board: BiasBoard) -> dict[str, Any]:
+    scope = sight.scope
     return {
         "page": bias_page.build_bias_page(address, board, kind=scope.kind),
         "kind": scope.kind,
@@ -386,9 +387,10 @@ def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeSt
         scope = replace(addresses.board_scope(address, snapshot.what), staff=False)
     except BadScope:
         return SafeString()
+    sight = Sight(scope, frozen=True)
     kinds: dict[str, tuple[type[Board[Any]], str, Callable[..., dict[str, Any]]]] = {
-        "models": (scope.kind.board, "_scored.html", partial(_scored_context, live=False)),
-        "judges": (JudgesBoard, "_judges.html", partial(_judges_context, live=False)),
+        "models": (scope.kind.board, "_scored.html", _scored_context),
+        "judges": (JudgesBoard, "_judges.html", _judges_context),
         "bias": (BiasBoard, "_bias.html", _bias_context),
         "agreement": (AgreementBoard, "_agreement.html", _agreement_context),
     }
@@ -401,13 +403,13 @@ def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeSt
         context = partial(context, beside=whole_from_text(PairsBoard, snapshot.tables["beside"]))
     if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):
         return SafeString()
-    drawn = context(address, scope, board) | {"address": address, "frozen": True, "made": made, "plot": ""}
+    drawn = context(address, sight, board) | {"address": address, "frozen": True, "made": made, "plot": ""}
     return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 
 def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
-    scope = address.scope()
-    board = cached(scope, "agreement", boards.agreement_of)
+    sight = address.sight()
+    scope, board = sight.scope, boards.agreement_of(sight.scope)
     selects = [
         *([agreement_page.metric_select(address)] if board.rows else []),
         *addresses.sample_selects(address),
@@ -415,12 +417,13 @@ def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
     ]
     context = frame(request, address, "agreement", selects) | {"board": board}
     if board.rows:
-        of_voters = _agreement_context(address, scope, board)
+        of_voters = _agreement_context(address, sight, board)
         context |= _whole("agreement", "_agreement", address, scope, board, of_voters)
     return context
 
 
-def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) -> dict[str, Any]:
+def _agreement_context(address: Address, sight: Sight, board: AgreementBoard) -> dict[str, Any]:
+    scope = sight.scope
     page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     return {
         "page": page,

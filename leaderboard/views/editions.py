@@ -11,7 +11,7 @@ from accounts.rules import BY_NAME, requires
 from judging.models import Run
 from judging.protocols.in_words import settings_in_words
 from leaderboard import editions
-from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
+from leaderboard.hidden import hidden_split
 from leaderboard.models import Edition
 from leaderboard.pages.address import Address
 from leaderboard.pages.editions import revealed_by
@@ -26,8 +26,9 @@ from leaderboard.views.frame import of_benchmark
 def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
     """What the next edition would tell, whose verdicts it counts, and the button that publishes it."""
     what = Edition.What.JUDGES if address.params.get("what") == Edition.What.JUDGES else Edition.What.MODELS
-    scope = address.scope()
-    if not rests_on_hidden(scope):
+    sight = address.sight(what)
+    scope = sight.scope
+    if not sight.sealed:
         raise BadScope("Nothing hidden is in this board: everybody sees it live.")
     runs = [] if what == Edition.What.JUDGES else editions.runs_to_read(scope)
     board = address.to(f"leaderboard:{what}", **address.view(("kind", "split")))
@@ -44,7 +45,7 @@ def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
         draft = editions.draft(**view)
     except editions.Refused as error:
         problem = str(error)
-    last = newest_edition(scope, what)
+    last = sight.edition
     context = {
         "section": "leaderboards",
         "address": address,

@@ -18,12 +18,13 @@ from accounts.rules import allowed
 from bank.intake import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
-from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
+from leaderboard.hidden import sealed_items, unseen_runs
 from leaderboard.kept.values import until_changed
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Chooser, Table
 from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.sight import Sight, Withheld
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 from stats.figures import listed, number_of
@@ -111,7 +112,7 @@ def _compare_link(address: Address, board: str) -> str:
         scope = Scope(address.benchmark, address.kind, staff=address.staff)
     except BadScope:  # of a page that says so
         return ""
-    if is_kept_back(scope):
+    if Sight(scope).only_editions:
         return ""
     names = OF_VOTES if board == "models" else OF_VERDICTS
     return address.to(f"leaderboard:{board}-compare", **address.view(names))

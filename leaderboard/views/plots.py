@@ -11,7 +11,7 @@ from django.utils.text import get_valid_filename
 from accounts.http import attached
 from accounts.rules import requires
 from leaderboard import boards, queries
-from leaderboard.boards import Board, cached
+from leaderboard.boards import Board
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import JUDGED
 from leaderboard.kept.pages import answered, prepared
@@ -35,7 +35,7 @@ OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all",
 
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = models_page.filtered_board(address, cached(scope, "models", boards.models)).board
+    board = models_page.filtered_board(address, boards.models(scope)).board
     if not board.rated:
         raise BadScope("Only boards of pairs have ratings.")
     board = cast(PairsBoard, board)
@@ -62,14 +62,14 @@ def _drawable(board: B) -> B:
 
 def _judges(address: Address) -> SafeString:
     scope = address.scope()
-    board = _drawable(cached(scope, "judges", boards.judges))
+    board = _drawable(boards.judges(scope))
     page = judges_page.build_judges_page(address, board, kind=scope.kind)
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
     return plots.heatmap(page.table, title=title, low="15 or more below one more person", high="level or better")
 
 
 def _agreement(address: Address) -> SafeString:
-    board = _drawable(cached(address.scope(), "agreement", boards.agreement_of))
+    board = _drawable(boards.agreement_of(address.scope()))
     page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     title = f"{page.metric_label} of every two: {address.benchmark.title}"
     return plots.heatmap(page.matrix, title=title, low=page.heat_low, high=page.heat_high)
@@ -82,7 +82,7 @@ def _correlation(address: Address) -> SafeString:
 
 
 def _bias(address: Address) -> SafeString:
-    board = _drawable(cached(address.scope(), "bias", boards.bias_of))
+    board = _drawable(boards.bias_of(address.scope()))
     return bias_page.plot_of(board, address.params.get("metric", ""), address.kind)
 
 

@@ -12,7 +12,7 @@ from bank.models import Item, Sample
 from leaderboard import disagreements as apart
 from leaderboard import queries
 from leaderboard import votes as verdicts
-from leaderboard.boards import cached
+from leaderboard.boards.base import cached
 from leaderboard.kept.pages import prepared
 from leaderboard.pages import address as addresses
 from leaderboard.pages import answers as single_answers

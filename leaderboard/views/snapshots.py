@@ -16,7 +16,6 @@ from accounts.models import User
 from accounts.rules import BY_NAME, class_of, requires
 from bank.models import Benchmark
 from leaderboard import actions, files
-from leaderboard.boards import cached
 from leaderboard.kept.pages import is_large, prepared
 from leaderboard.kept.values import until_changed
 from leaderboard.models import Snapshot
@@ -53,7 +52,7 @@ def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpRespo
 
 def _frozen(address: Address, what: str, by: User) -> Snapshot:
     scope = replace(addresses.board_scope(address, what), staff=False)
-    board = cached(scope, what, BOARDS[what])
+    board = BOARDS[what](scope)
     view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
     if scope.run is not None:
         view["run"] = str(scope.run)
@@ -173,7 +172,7 @@ def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
     """What the frozen view would be if it were frozen now; None where there is no such view any more."""
     try:
         scope = replace(addresses.board_scope(live, snapshot.what), staff=False)
-        board = cached(scope, snapshot.what, BOARDS[snapshot.what])
+        board = BOARDS[snapshot.what](scope)
     except BadScope:
         return None
     if not board.rows:
@@ -212,5 +211,5 @@ def board_file(request: HttpRequest, address: Address, what: str, shape: str) ->
     if what not in BOARDS:
         raise Http404("no such board")
     scope = addresses.board_scope(address, what)
-    board = cached(scope, what, BOARDS[what])
+    board = BOARDS[what](scope)
     return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")

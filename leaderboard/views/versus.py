@@ -10,7 +10,6 @@ from accounts.rules import requires
 from judging.models import Run
 from judging.runs.compare import CannotCompare, compare
 from leaderboard import boards
-from leaderboard.boards import cached
 from leaderboard.boards import versus as two
 from leaderboard.definitions import DEFINITIONS, in_words
 from leaderboard.kept.pages import prepared
@@ -33,7 +32,7 @@ def models(request: HttpRequest, address: Address) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
     source = addresses.source_of(address)
     scope = source.scope
-    names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
+    names = sorted((row.model for row in boards.models(scope).rows), key=str.casefold)
     a, b = address.params.get("a", ""), address.params.get("b", "")
     result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
     selects = [

@@ -26,10 +26,11 @@ from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from judging.protocols.in_words import settings_in_words
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
-from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, newest_edition, sealing, unseen_runs
+from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
 from leaderboard.kept.values import kept_until_changed, until_changed
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
+from leaderboard.sight import MODELS, Sight
 from leaderboard.votes import arrays
 from stats.arrays import blocks
 from stats.figures import listed
@@ -310,7 +311,7 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     if not whole:
         unseen = Run.objects.filter(_of_judges(scope), pk__in=unseen_in(scope), tryout=False)
         return scope, SEALED if unseen.exists() else GOES_ON if judged else ""
-    edition = newest_edition(scope)
+    edition = Sight(scope, MODELS).edition
     published = [run for run in whole if edition and edition.run and _source(run) == _source(edition.run)]
     run = with_most_items(published or whole)
     assert run

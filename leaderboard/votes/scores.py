@@ -14,8 +14,8 @@ from bank.models import Item
 from bank.models.items import ItemResponse
 from judging.models import Run
 from leaderboard import hidden
-from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
+from leaderboard.sight import refuse_live
 from leaderboard.votes import dataset_of, group_of, level_of, pairs, samples_in
 from stats.rankings import Ranking
 

@@ -18,7 +18,6 @@ from judging.models import AnalysisRelease, Judgment, Run
 from leaderboard import boards, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
-from leaderboard.boards.base import cached
 from leaderboard.boards.judge_board import leave_one_out_majority
 from leaderboard.view import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
@@ -191,8 +190,8 @@ class TestStanding:
 @pytest.mark.django_db
 def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     scope = scope_of(benchmark="grove")
-    first = cached(scope, "models", boards.models)
-    assert cached(scope, "models", boards.models).computed_at == first.computed_at
+    first = boards.models(scope)
+    assert boards.models(scope).computed_at == first.computed_at
     label = Label.objects.exclude(choice="tie").first()
     changes = [
         lambda: Label.objects.filter(pk=label.pk).update(excluded=True),
@@ -206,7 +205,7 @@ def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     seen = {first.key}
     for change in changes:
         change()
-        seen.add(cached(scope, "models", boards.models).key)
+        seen.add(boards.models(scope).key)
     assert len(seen) == len(changes) + 1
 
 
