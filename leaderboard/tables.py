@@ -211,12 +211,12 @@ def of_judges(asked: TableQuery) -> bool:
 @of_models
 def compare_models(scope: Scope, asked: TableQuery) -> Rows:
     """Two models on samples both answered: each measure with the interval of the difference, p and the test."""
-    return _two(asked, lambda a, b: versus.models(scope, as_stored(a), as_stored(b)))
+    return _two(asked, lambda a, b: boards.two_models(scope, as_stored(a), as_stored(b)))
 
 
 def compare_judges(scope: Scope, asked: TableQuery) -> Rows:
     """Two judges compared with people on the items that both have judged."""
-    return _two(asked, lambda a, b: versus.judges(scope, judge_run(a), judge_run(b)))
+    return _two(asked, lambda a, b: boards.two_judges(scope, judge_run(a), judge_run(b)))
 
 
 def _two(asked: TableQuery, compared: Callable[[str, str], versus.Versus]) -> Rows:

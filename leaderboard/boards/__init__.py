@@ -7,11 +7,14 @@ from typing import Any, cast
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
 from leaderboard import votes
+from leaderboard.boards import versus
 from leaderboard.boards.agreement import AgreementBoard, agreements
 from leaderboard.boards.base import B, Board, ModelsBoard, kept_board
-from leaderboard.boards.bias import BiasBoard, biases
+from leaderboard.boards.bias import BiasBoard
+from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
+from leaderboard.boards.versus import Versus
 from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import (
     counts_sealed,
@@ -34,7 +37,7 @@ PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say n
 def _of_models(scope: Scope) -> type[ModelsBoard]:
     if scope.kind.no_models:
         raise BadScope(scope.kind.no_models)
-    return scope.kind.board
+    return makers_of(scope.kind).shape
 
 
 @kept_board("models", _of_models, of=MODELS, has_editions=True)
@@ -42,7 +45,7 @@ def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
     if scope.kind.no_models:
         raise BadScope(scope.kind.no_models)
-    board = _told(scope, _with_lengths(scope, scope.kind.models(of_one_source(scope))))
+    board = _told(scope, _with_lengths(scope, makers_of(scope.kind).models(of_one_source(scope))))
     under_way = _under_way(of_one_source(scope)) if scope.by_people and scope.run is None else []
     return replace(board, notes=[*board.notes, *under_way]) if under_way else board
 
@@ -101,7 +104,7 @@ def judges(scope: Scope) -> JudgesBoard:
     """Every judge compared with people, by verdicts of the view's kind. Below staff, what depends on hidden inputs is
     an edition.
     """
-    return _beside_people(scope, scope.kind.judges(without_sealed(scope)))
+    return _beside_people(scope, makers_of(scope.kind).judges(without_sealed(scope)))
 
 
 @kept_board("agreement")
@@ -112,8 +115,30 @@ def agreement_of(scope: Scope) -> AgreementBoard:
 
 @kept_board("bias", lambda scope: BiasBoard)
 def bias_of(scope: Scope) -> BiasBoard:
-    """Every judge's biases, by verdicts of the view's kind."""
-    return _beside_people(scope, biases(without_sealed(scope)))
+    """Every judge's biases with their intervals, and people's own (MLLM-Bench, Figures 2 and 3)."""
+    if not scope.kind.biases:
+        raise BadScope(f"Biases are measured for pairs, scores, components and rankings; none of kind {scope.kind}.")
+    return _beside_people(scope, makers_of(scope.kind).biases(without_sealed(scope)))
+
+
+def two_models(scope: Scope, a: str, b: str) -> Versus:
+    """Two models by the verdicts, scores or keys of the view. Raises BadScope if one has none."""
+    if a == b:
+        raise BadScope("Choose two different models.")
+    if scope.kind.no_models:
+        raise BadScope(scope.kind.no_models)
+    return versus.tested_together(makers_of(scope.kind).two_models(of_one_source(without_sealed(scope)), a, b))
+
+
+def two_judges(scope: Scope, a: int, b: int) -> Versus:
+    """Two judges' runs against people, on the items that both judged. Raises BadScope if one has no run."""
+    scope = without_sealed(scope)
+    first, second = versus.runs_of(scope, a), versus.runs_of(scope, b)
+    if first[-1].pk == second[-1].pk:
+        raise BadScope("Choose two different judges, or two settings of one.")
+    result = makers_of(scope.kind).two_judges(scope, first, second)
+    result = replace(result, measures=[*result.measures, *versus.reviewed(scope, first, second)])
+    return versus.tested_together(result)
 
 
 def _beside_people(scope: Scope, board: B) -> B:

@@ -15,7 +15,6 @@ from prometheus_client import Histogram
 from pydantic import TypeAdapter
 
 from accounts.installation_key import keyed
-from bank.models import Capability
 from leaderboard import methods, votes
 from leaderboard.kept import values
 from leaderboard.methods import PROVISIONAL, SEED
@@ -265,13 +264,6 @@ def as_interval(exact: Number, *, low: float, high: float) -> Number:
 def by_rank(row: ModelRow) -> tuple[bool, int, str]:
     """Sort key: rows by rank, rows without one last."""
     return row.rank is None, row.rank or 0, row.model
-
-
-def level_names(scope: Scope) -> list[str]:
-    """The level columns of a view in tree order: the top levels, or those just below the chosen level."""
-    nodes = Capability.objects.filter(benchmark=scope.benchmark)
-    nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
-    return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]
 
 
 def next_better(names: Sequence[str], places: Sequence[Place]) -> dict[str, tuple[str, Behind]]:

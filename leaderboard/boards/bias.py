@@ -27,7 +27,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, Tested, share, with_significance
 from leaderboard.hidden import counted_judgments, of_one_source, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import Scope
 from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray
 from stats.bias import (
@@ -148,13 +148,6 @@ class BiasBoard(Board[BiasRow]):
     @property
     def counted(self) -> dict[str, int]:
         return {"labels": self.labels}
-
-
-def biases(scope: Scope) -> BiasBoard:
-    """Every judge's biases with their intervals, and people's own (MLLM-Bench, Figures 2 and 3)."""
-    if not scope.kind.biases:
-        raise BadScope(f"Biases are measured for pairs, scores, components and rankings; none of kind {scope.kind}.")
-    return scope.kind.bias(scope)
 
 
 def _bias_row(run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:

@@ -12,7 +12,7 @@ from annotations.models import Label
 from bank import guard
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, level_names, share
+from leaderboard.boards.base import Board, share
 from leaderboard.boards.judge_ranks import ItemSums, LevelValue
 from leaderboard.boards.over_sets import are_apart, by_data_set
 from leaderboard.definitions import MEAN, POOLED
@@ -148,7 +148,15 @@ class JudgesBoard(Board[JudgeRow]):
         return (against.ceiling if against else {}).get(metric, NOBODY)
 
 
-def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
+def by_scores(scope: Scope) -> JudgesBoard:
+    return _board(Comparison(scope))
+
+
+def by_pairs(scope: Scope) -> JudgesBoard:
+    return _board(PairComparison(scope))
+
+
+def _board(comparison: "Comparison") -> JudgesBoard:
     """How each judge's verdicts compare with people's (MLLM-as-a-Judge, Tables 2 and 9; MLLM-Bench, Table 6).
 
     Within each source data set, and ``all``: the unweighted mean over the sets that have a value, or one number of all
@@ -156,12 +164,11 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     ``majority`` is one verdict per item; ``individuals`` takes every label by itself. With several data sets, cells are
     by data set instead of level.
     """
-    comparison = comparison_class(scope)
-    labels, items = comparison.labels, comparison.items
+    scope, labels, items = comparison.scope, comparison.labels, comparison.items
     if labels.empty:
         return JudgesBoard([], [NO_LABELS])
     labelled = items.loc[items.index.isin(labels["item"])]
-    levels = level_names(scope)
+    levels = votes.level_names(scope)
     if labelled["dataset"].nunique() > 1:
         items, labelled = (frame.assign(level=frame["dataset"].astype(str)) for frame in (items, labelled))
         levels = sorted(labelled["level"].unique())

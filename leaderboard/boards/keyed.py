@@ -154,6 +154,10 @@ class YesNoBoard(KeyedBoard):
     ranked_by: str = ACCURACY
 
 
+def _shape(scope: Scope) -> type[KeyedBoard]:
+    return ChoiceBoard if scope.kind.rotates else YesNoBoard
+
+
 def models(scope: Scope) -> ModelsBoard:
     """Accuracy of every model on questions with a key (MMBench, Tables 2 and 4; POPE), by every level of the tree."""
     refuse_live(scope)
@@ -162,7 +166,7 @@ def models(scope: Scope) -> ModelsBoard:
         return _of_hidden(scope, split)
     frame, runs = _counted(scope)
     if frame.empty:
-        return scope.kind.board([], [NO_ANSWERS], runs)
+        return _shape(scope)([], [NO_ANSWERS], runs)
     board = _keyed_board(scope, frame, levels=True)
     return replace(board, runs=runs, withheld=WITHHELD if scope.edition else "")
 
@@ -710,7 +714,7 @@ def _of_hidden(scope: Scope, split: str) -> ModelsBoard:
     frame, runs, half = _hidden_answers(scope, split)
     if frame["sample"].nunique() < MIN_SAMPLES:
         few = f"The hidden split {split!r} has fewer than {MIN_SAMPLES} answered samples, too few for a ranking."
-        return scope.kind.board([], [few], runs)
+        return _shape(scope)([], [few], runs)
     counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
     board = _keyed_board(scope, frame, levels=False)
     return replace(board, runs=runs, half=half, apart=(), withheld=f"This counts {counted}. No letters and no levels.")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, level_names, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
 from leaderboard.definitions import BOTH_ORDERS, EXCLUDE, NO_CONTROL, NO_TIES, WRONG
 from leaderboard.hidden import counts_sealed, in_parts
@@ -155,7 +155,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     counted = in_parts(scope, frame)
     levels_there = set(frame["level"][counted].unique())
     by_level = {}
-    for name in level_names(scope):
+    for name in votes.level_names(scope):
         if name in levels_there:
             mask = (frame["level"] == name).to_numpy() & counted
             by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], ties=scope.ties)

@@ -22,18 +22,6 @@ NO_VERDICTS = "No verdicts yet."
 NO_MODELS = "The scores here are for pictures, not for models' answers: see the board of judges."
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Shares:
-    """Verdicts on models as numbers. ``whole`` has one row per verdict; ``parts`` has one row per verdict or component,
-    with the ``part`` of the board it belongs to. ``order`` is the order of the parts, ``notes`` are for the page.
-    """
-
-    whole: pd.DataFrame
-    parts: pd.DataFrame
-    order: list[str]
-    notes: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Part(Level):
     """A mean within a level or category, and the number of rows behind it."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, cached, level_names, ranks
+from leaderboard.boards.base import Board, cached, ranks
 from leaderboard.boards.judge_board import majority_of
 from leaderboard.hidden import in_parts, without_sealed
 from leaderboard.methods import EPSILON, SEED
@@ -278,7 +278,7 @@ def _by_level(scope: Scope, merged: pd.DataFrame) -> list[TogetherLevel]:
     items = scores.items_asked(scope)
     frame = merged.join(items[["level", "sample"]], on="item", how="inner")
     frame = frame[in_parts(scope, frame)]
-    names = [name for name in level_names(scope) if name in set(frame["level"])]
+    names = [name for name in votes.level_names(scope) if name in set(frame["level"])]
     levels = []
     for name in names if len(names) > 1 else ():
         rows = frame[frame["level"] == name]

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from judging.models import Run
-from leaderboard import votes
-from leaderboard.boards import versus
+from leaderboard import boards, votes
 from leaderboard.boards.base import Board, kept_board
 from leaderboard.boards.declared import OF_REPEATS, Table, kept
 from leaderboard.rows import UNKNOWN, Number, OfJudge
@@ -72,7 +71,7 @@ def _name(run: Run) -> str:
 
 def _compared(scope: Scope, run: Run, before: Run) -> list[VersionRow]:
     try:
-        result = versus.judges(scope, run.pk, before.pk)
+        result = boards.two_judges(scope, run.pk, before.pk)
     except BadScope:
         return []
     return [

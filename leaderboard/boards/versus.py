@@ -16,12 +16,11 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import keyed, reviews
 from leaderboard.boards import scores as board_of_scores
-from leaderboard.boards.base import Tested, level_names, with_significance
+from leaderboard.boards.base import Tested, with_significance
 from leaderboard.boards.controlled import strengths
 from leaderboard.boards.over_sets import are_apart, by_data_set
 from leaderboard.boards.pairs import Battle
 from leaderboard.definitions import CONTROL, NO_CONTROL
-from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -111,7 +110,7 @@ def _paired(rows: pd.DataFrame) -> tuple[FloatArray, FloatArray, Any]:
 
 def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) -> list[LevelMeasure]:
     """By source data set if there are several, otherwise by level; empty if there is only one."""
-    names = level_names(scope)
+    names = votes.level_names(scope)
     if "dataset" in frame and frame["dataset"].nunique() > 1:
         frame, names = frame.assign(level=frame["dataset"]), sorted(frame["dataset"].unique())
     levels = []
@@ -136,15 +135,6 @@ def refuse_unknown(known: set[str], *names: str) -> None:
 
 
 # ---- two models ----
-
-
-def models(scope: Scope, a: str, b: str) -> Versus:
-    """Two models by the verdicts, scores or keys of the view. Raises BadScope if one has none."""
-    if a == b:
-        raise BadScope("Choose two different models.")
-    if scope.kind.no_models:
-        raise BadScope(scope.kind.no_models)
-    return tested_together(scope.kind.compare_models(of_one_source(without_sealed(scope)), a, b))
 
 
 def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
@@ -250,24 +240,13 @@ def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
 # ---- two judges ----
 
 
-def judges(scope: Scope, a: int, b: int) -> Versus:
-    """Two judges' runs against people, on the items that both judged. Raises BadScope if one has no run."""
-    scope = without_sealed(scope)
-    first, second = _group(scope, a), _group(scope, b)
-    if first[-1].pk == second[-1].pk:
-        raise BadScope("Choose two different judges, or two settings of one.")
-    result = scope.kind.compare_judges(scope, first, second)
-    result = replace(result, measures=[*result.measures, *_reviewed(scope, first, second)])
-    return tested_together(result)
-
-
 REVIEWED = {
     "hallucination": "Hallucinates, by consensus of three reviews",
     "agree": "Reviewers agree, by consensus of three",
 }
 
 
-def _reviewed(scope: Scope, first: list[Run], second: list[Run]) -> list[Measure]:
+def reviewed(scope: Scope, first: list[Run], second: list[Run]) -> list[Measure]:
     """What people said of both judges' verdicts on the same items (MLLM-as-a-Judge, Table 7); empty if nothing."""
     measures = []
     for name, words in REVIEWED.items():
@@ -283,7 +262,7 @@ def named(runs: list[Run], other: list[Run]) -> str:
     return f"{run.judge}, run {run.pk}" if other[-1].judge_id == run.judge_id else str(run.judge)
 
 
-def _group(scope: Scope, pk: int) -> list[Run]:
+def runs_of(scope: Scope, pk: int) -> list[Run]:
     """The runs of the same judge, protocol and settings as this one."""
     runs = votes.judged_runs(scope)
     chosen = runs.filter(pk=pk).first()

@@ -46,6 +46,7 @@ from leaderboard.boards.base import (
     whole_as_text,
     whole_from_text,
 )
+from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.keyed import fact_hash
 from leaderboard.boards.pairs import PairRow, PairsBoard
@@ -1009,7 +1010,7 @@ def _draft_of_judges(scope: Scope) -> Draft:
     """Every judge against people over all data sets: no levels, no ranks, and nothing of what calls cost."""
     last = _earlier(scope, JUDGES).last()
     made = Draft(scope=scope, what=JUDGES, number=(last.number if last else 0) + 1, last=last)
-    live = scope.kind.judges(scope)
+    live = makers_of(scope.kind).judges(scope)
     cells, runs = _cells_of_judges(scope)
     few = [name for name, numbers in cells.items() if any(len(cell) < MIN_SAMPLES for cell in numbers.values())]
     cells = {name: numbers for name, numbers in cells.items() if name not in few}

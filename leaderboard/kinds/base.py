@@ -15,15 +15,10 @@ from bank import guard
 from bank.models import Benchmark
 from judging import protocols
 from judging.models import Judgment, Run
-from leaderboard.boards import judge_board, scores, versus
-from leaderboard.boards.base import ModelsBoard, level_names
-from leaderboard.boards.bias import BiasBoard
-from leaderboard.boards.bias import of_scores as bias_of_scores
-from leaderboard.boards.judge_board import Comparison, JudgesBoard
-from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
 from leaderboard.scope import Scope
-from leaderboard.votes.scores import mean_of
+from leaderboard.votes import level_names
+from leaderboard.votes.scores import Shares, mean_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +73,8 @@ class Kind:
     biases: tuple[str, ...] = ()  # that can be measured
     scale_width = 1  # roughly how many times wider than a scale from 1 to 5: decides which bias is notable
     stand_in = ""  # how a judge's verdict is compared with one person's: equality or distance
-    comparison: type[Comparison] = Comparison  # of judges with people
     reference = "mean of people"  # what judges are compared with
     rows_page = "leaderboard:answers"  # where the rows behind a model's number are; of others none
-    board: type[ModelsBoard] = scores.ScoresBoard  # of models
     part_word = "level"
     counted_word = "item"
     compared_by = "Mean score"  # the measure when two models are compared
@@ -190,23 +183,10 @@ class Kind:
         """Verdicts, with the ``models`` of their items, as rows about one ``model`` each; "" where it is none's."""
         return frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
 
-    def shares(self, scope: Scope, frame: pd.DataFrame) -> scores.Shares:
+    def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
         """Verdicts on models as numbers: per verdict, and by the parts (levels, categories) of the board."""
-        return scores.Shares(frame, frame.assign(part=frame["level"]), level_names(scope))
+        return Shares(frame, frame.assign(part=frame["level"]), level_names(scope))
 
     def made_of(self, scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
         """For each verdict, the part of its number that follows from hidden criteria, as text."""
         return frame["value"].astype(str)
-
-    # ---- boards ----
-
-    def judges(self, scope: Scope) -> JudgesBoard:
-        """The board of judges."""
-        return judge_board.board(scope, self.comparison)
-
-    # The live board of models, and two of them on the samples that both have answered: unless ``no_models``. The board
-    # of biases, of a kind with ``biases``; and the runs of two judges on the items that both have judged.
-    models: Callable[[Scope], ModelsBoard] = staticmethod(scores.models)
-    compare_models: Callable[[Scope, str, str], Versus] = staticmethod(versus.models_by_scores)
-    bias: Callable[[Scope], BiasBoard] = staticmethod(bias_of_scores)
-    compare_judges: Callable[[Scope, list[Run], list[Run]], Versus] = staticmethod(versus.judges_by_scores)

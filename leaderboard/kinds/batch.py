@@ -5,8 +5,6 @@ from typing import Any
 import pandas as pd
 
 from leaderboard import metrics
-from leaderboard.boards import versus
-from leaderboard.boards.bias import of_rankings as bias_of_rankings
 from leaderboard.kinds.base import Kind
 from leaderboard.votes import scores
 from stats.rankings import Ranking
@@ -20,9 +18,6 @@ class Batch(Kind):
     rows_page = ""
     metrics = metrics.RANKINGS
     biases = ("position",)
-
-    bias = staticmethod(bias_of_rankings)
-    compare_judges = staticmethod(versus.judges_by_rankings)
 
     def value(self, stored: Any) -> tuple[Ranking, ...]:
         return (scores.places_in(stored),)

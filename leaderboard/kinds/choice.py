@@ -9,9 +9,6 @@ from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
-from leaderboard.boards import versus
-from leaderboard.boards.keyed import ChoiceBoard
-from leaderboard.boards.keyed import models as models_by_keys
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from stats.figures import percent, signed_points
 
@@ -29,10 +26,6 @@ class Keyed(Kind):
     counted_word = "sample"
     edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.keyed
 
-    models = staticmethod(models_by_keys)
-    compare_models = staticmethod(versus.models_by_keys)
-    compare_judges = staticmethod(versus.judges_by_readings)
-
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
         # A label found in the answer itself was not read by the judge.
         return super().judgments(runs).filter(extraction="judge")
@@ -49,7 +42,6 @@ class Choice(Keyed):
     aliases = ("multiple-choice", "choice-extraction")
     column = "option"
     question = "choice"
-    board = ChoiceBoard
     rotates = True
     shape = Shape(
         NumberColumn("circular", "Circular %", percent, "Right in every rotation of the options"),

@@ -1,17 +1,15 @@
 """Points for the weighted components of an instruction (MIA-Bench)."""
 
-from functools import partial
 from types import MappingProxyType
 
 import pandas as pd
 
 from leaderboard import metrics
-from leaderboard.boards import scores
-from leaderboard.boards.scores import Shares
 from leaderboard.definitions import OF_TEN, TOTAL
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.scope import Scope
 from leaderboard.votes import points
+from leaderboard.votes.scores import Shares
 from stats.figures import tenth
 
 
@@ -34,13 +32,11 @@ class Components(Kind):
     hidden = ("component",)
     biases = ("high_score", "length", "self")
     scale_width = 10
-    board = scores.ComponentsBoard
     part_word = "category"
     compared_by = "Points per weight, %"
     compared_in = "percent"
     edition_digits = 1
 
-    models = staticmethod(partial(scores.models, row_class=scores.ComponentsRow))
     made_of = staticmethod(points.made_of)
 
     def numbers(self, scope: Scope, frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:

@@ -9,16 +9,11 @@ from dataclasses import replace
 import pandas as pd
 
 from judging.protocols.base import KINDS_OF_REFERENCE
-from leaderboard.boards import scores
-from leaderboard.boards.base import ModelsBoard
-from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.scores import Shares
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.kinds.score import IN_WORDS, MEAN
 from leaderboard.scope import Scope
+from leaderboard.votes.scores import Shares
 from stats.figures import percent
-
-NO_PEOPLE = "People give no marks of this kind, so no judge can be compared with them."
 
 
 class _Marks(Kind):
@@ -29,15 +24,11 @@ class _Marks(Kind):
         shares = super().shares(scope, frame)
         return replace(shares, parts=shares.parts.iloc[:0], order=[]) if scope.edition else shares
 
-    def judges(self, scope: Scope) -> JudgesBoard:
-        return JudgesBoard([], [NO_PEOPLE])
-
 
 class Reference(_Marks):
     name = "reference"
     title = "Marks"
     aliases = ("reference-score",)
-    board = scores.MarksBoard
     shape = Shape(
         MEAN,
         "mean mark",
@@ -47,9 +38,6 @@ class Reference(_Marks):
         hundred=None,
         beside=(NumberColumn("exact_match", "Exact match %", percent, "Of the same answers, those that are the key"),),
     )
-
-    def models(self, scope: Scope) -> ModelsBoard:
-        return scores.with_exact_matches(scope, scores.models(scope))
 
 
 class Reasoning(_Marks):

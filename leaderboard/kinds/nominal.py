@@ -3,7 +3,6 @@ the labels that a judge may give in people's place).
 """
 
 from leaderboard import metrics
-from leaderboard.boards import versus
 from leaderboard.kinds.base import Kind
 
 
@@ -18,4 +17,3 @@ class Nominal(Kind):
     metrics = metrics.CATEGORIES
     stand_in = "equality"
     reference = "majority of people"
-    compare_judges = staticmethod(versus.judges_by_readings)

@@ -3,9 +3,6 @@
 from types import MappingProxyType
 
 from leaderboard import metrics
-from leaderboard.boards import pairs, versus
-from leaderboard.boards.bias import of_pairs as bias_of_pairs
-from leaderboard.boards.judge_board import PairComparison
 from leaderboard.definitions import ANY_ORDER, AS_TIE, FAILURES, NO_TIES, ORDERS, TIES
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from stats.figures import percent
@@ -26,14 +23,7 @@ class Pair(Kind):
     biases = ("position", "length", "self")
     stand_in = "equality"
     reference = "majority of people"
-    board = pairs.PairsBoard
     rows_page = "leaderboard:votes"
-    comparison = PairComparison
-
-    models = staticmethod(pairs.by_pairs)
-    bias = staticmethod(bias_of_pairs)
-    compare_models = staticmethod(versus.models_by_pairs)
-    compare_judges = staticmethod(versus.judges_by_pairs)
 
     @property
     def in_address(self) -> None:

@@ -8,7 +8,6 @@ from django.db.models import Exists, OuterRef
 from bank import guard
 from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
-from leaderboard.boards.keyed import YesNoBoard
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.kinds.choice import Keyed
 from leaderboard.scope import Scope
@@ -24,7 +23,6 @@ class YesNo(Keyed):
     aliases = ("yes_no",)
     column = "answer"
     question = "yes_no"
-    board = YesNoBoard
     shape = Shape(
         NumberColumn("accuracy", "Accuracy %", percent, "Share of right answers; one that says neither is not right"),
         "right %",

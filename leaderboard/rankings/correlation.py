@@ -11,7 +11,7 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import kinds, votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, ModelsBoard, Tested, level_names, with_significance
+from leaderboard.boards.base import Board, ModelsBoard, Tested, with_significance
 from leaderboard.hidden import of_open_half
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
@@ -219,7 +219,7 @@ def _repeats(scope: Scope) -> list[SpreadRow]:
             if of_all is None:
                 continue
             by_level = {str(name): _over_repeats(rows) for name, rows in of_model.groupby("level", observed=True)}
-            levels = {name: by_level[name] for name in level_names(scope) if by_level.get(name)}
+            levels = {name: by_level[name] for name in votes.level_names(scope) if by_level.get(name)}
             rows.append(
                 SpreadRow(
                     **of_judge(runs[-1]),

@@ -20,6 +20,7 @@ from leaderboard.boards import abilities, lengths, repeats, reviews, standin, ve
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, KeptBoard, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
+from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.boards.standin import StandInBoard
@@ -389,7 +390,7 @@ def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeSt
         return SafeString()
     sight = Sight(scope, frozen=True)
     kinds: dict[str, tuple[type[Board[Any]], str, Callable[..., dict[str, Any]]]] = {
-        "models": (scope.kind.board, "_scored.html", _scored_context),
+        "models": (makers_of(scope.kind).shape, "_scored.html", _scored_context),
         "judges": (JudgesBoard, "_judges.html", _judges_context),
         "bias": (BiasBoard, "_bias.html", _bias_context),
         "agreement": (AgreementBoard, "_agreement.html", _agreement_context),

@@ -34,7 +34,7 @@ def models(request: HttpRequest, address: Address) -> HttpResponse:
     scope = source.scope
     names = sorted((row.model for row in boards.models(scope).rows), key=str.casefold)
     a, b = address.params.get("a", ""), address.params.get("b", "")
-    result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
+    result = _kept(address, lambda: boards.two_models(scope, a, b)) if a and b else None
     selects = [
         *versus_page.side_selects(address, names),
         *addresses.verdict_selects(address, source),
@@ -62,7 +62,7 @@ def judges(request: HttpRequest, address: Address) -> HttpResponse:
     beside = _beside(address, first, second)
     result = None
     try:
-        result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
+        result = _kept(address, lambda: boards.two_judges(scope, first, second)) if first and second else None
     except BadScope:
         if not beside:
             raise  # else one of them is on no board: it goes on, or was tried out

@@ -14,6 +14,7 @@ from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import (
     Benchmark,
+    Capability,
     EvaluatedModel,
     Item,
     ItemResponse,
@@ -55,6 +56,13 @@ def samples_in(scope: Scope) -> QuerySet[Sample]:
     if scope.question_type:
         samples = samples.filter(question_type=scope.question_type)
     return samples.filter(split=scope.split) if scope.split else samples
+
+
+def level_names(scope: Scope) -> list[str]:
+    """The level columns of a view in tree order: the top levels, or those just below the chosen level."""
+    nodes = Capability.objects.filter(benchmark=scope.benchmark)
+    nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
+    return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]
 
 
 def level_of(scope: Scope, paths: "pd.Series[Any]") -> "pd.Series[Any]":

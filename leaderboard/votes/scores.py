@@ -1,6 +1,7 @@
 """Scores and rankings as data frames with one outcome per item, for the statistics."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
@@ -18,6 +19,18 @@ from leaderboard.scope import Scope
 from leaderboard.sight import refuse_live
 from leaderboard.votes import dataset_of, group_of, level_of, pairs, samples_in
 from stats.rankings import Ranking
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shares:
+    """Verdicts on models as numbers. ``whole`` has one row per verdict; ``parts`` has one row per verdict or component,
+    with the ``part`` of the board it belongs to. ``order`` is the order of the parts, ``notes`` are for the page.
+    """
+
+    whole: pd.DataFrame
+    parts: pd.DataFrame
+    order: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 def items_of(scope: Scope) -> pd.DataFrame:

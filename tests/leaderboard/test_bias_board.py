@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from bank.models import EvaluatedModel
 from judging.models import Judge
-from leaderboard.boards import biases
+from leaderboard.boards import bias_of
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels, pairs
@@ -34,7 +34,7 @@ def always_first():
 def test_a_judge_that_takes_the_first_place_leans_to_it_wholly(brought):
     brought("labels", labels())
     brought("judgments", [*always_first(), *judgments("keen", noise=0.6, seed=2)])
-    board = biases(scope_of(benchmark="grove"))
+    board = bias_of(scope_of(benchmark="grove"))
     lazy, keen, people = (of(board, name) for name in ("lazy", "keen", "humans"))
     assert (lazy["position"]["value"], lazy["position"]["detail"]["consistent"]) == (1, 0)
     assert lazy["position"]["n"] == len(list(pairs()))
@@ -56,7 +56,7 @@ def test_its_own_family_and_a_soft_heart_are_held_against_people(brought):
     brought("judgments", kind)
     Judge.objects.filter(name="kin").update(family="conifer")
     EvaluatedModel.objects.filter(name="Cedar").update(family="conifer")
-    board = biases(scope_of(benchmark="grove", kind="score"))
+    board = bias_of(scope_of(benchmark="grove", kind="score"))
     kin = of(board, "kin")
     assert kin["self"]["value"] == pytest.approx(1, abs=0.3)
     assert kin["self"]["value_low"] > 0.5
@@ -70,14 +70,14 @@ def test_its_own_family_and_a_soft_heart_are_held_against_people(brought):
                    for side in ("own", "own_people"))  # fmt: skip
     assert own - others == pytest.approx(1, abs=0.3)
     with pytest.raises(BadScope, match="none of kind choice"):
-        biases(scope_of(benchmark="grove", kind="choice", staff=True))
+        bias_of(scope_of(benchmark="grove", kind="choice", staff=True))
 
 
 def test_pairs_judged_in_one_order_show_which_place_won_beside_peoples_share_of_it(brought, client):
     brought("labels", labels())
     one_order = [row | {"settings": {"order": "shuffled"}} for row in always_first() if row["choice"] == "first"]
     brought("judgments", [row for n, row in enumerate(one_order) if n % 4])
-    row = of(biases(scope_of(benchmark="grove")), "lazy")["position"]
+    row = of(bias_of(scope_of(benchmark="grove")), "lazy")["position"]
     assert (row["value"], row["detail"]["first"], row["detail"]["second"]) == (1, 1, 0)
     assert row["n"] == sum(bool(n % 4) for n in range(len(one_order)))
     assert 0 < row["detail"]["people_first"] < 1
@@ -98,7 +98,7 @@ def rankings(judge):
 
 def test_rankings_show_how_far_they_follow_the_order_shown_and_the_share_of_each_order(brought, client):
     brought("judgments", rankings("copy"))
-    (row,) = biases(scope_of(benchmark="grove", kind="batch")).as_json()
+    (row,) = bias_of(scope_of(benchmark="grove", kind="batch")).as_json()
     assert row["value"] == pytest.approx(16 / 24 - 8 / 24)
     assert row["value_low"] < row["value"] < row["value_high"]
     assert row["detail"]["orders"] == {"A B C": pytest.approx(16 / 24), "C B A": pytest.approx(8 / 24)}
@@ -128,12 +128,12 @@ def test_the_longer_of_two_answers_and_the_longer_of_several_scored_ones_are_tol
         for place, model in enumerate(("Elm", "Fir", "Gum"))
     ]
     brought("judgments", likes)
-    row = of(biases(scope_of(benchmark="grove")), "wordy")["length"]
+    row = of(bias_of(scope_of(benchmark="grove")), "wordy")["length"]
     assert [(point["difference"], point["n"]) for point in row["detail"]["curve"]] == [(10, 24), (20, 24)]
     for point in row["detail"]["curve"]:  # 4 of 24 are ties
         assert point["value"] == pytest.approx((20 + 4 / 2) / 24)
         assert point["value_low"] < point["value"] < point["value_high"]
-    row = of(biases(scope_of(benchmark="grove", kind="score")), "wordy")["length"]
+    row = of(bias_of(scope_of(benchmark="grove", kind="score")), "wordy")["length"]
     # Scores rise by one where lengths rise by ten: by the standard deviation of -10, 0 and 10.
     assert row["value"] == pytest.approx((2 / 3) ** 0.5)
     assert [(point["difference"], point["value"]) for point in row["detail"]["curve"]] == [(-10, -1), (0, 0), (10, 1)]

@@ -12,6 +12,7 @@ from judging import protocols
 from judging.models import Judge, Judgment, Run
 from leaderboard import kinds
 from leaderboard.boards import judges, models
+from leaderboard.boards.by_kind import MAKERS
 from leaderboard.models import ONCE_FROZEN_LIVE
 from leaderboard.view import scope_of
 from tests.hidden import show, write_criterion
@@ -121,7 +122,7 @@ def test_few_places_ask_what_a_kind_or_protocol_is_called_or_which_class_its_boa
     """Both say what they need: comparisons with a name or a class make a new kind a change in many files."""
     names = {*kinds.KINDS, *(also for kind in kinds.KINDS.values() for also in kind.aliases), *protocols.all_by_name()}
     constants = {"GRADED", "LABEL"}  # of bank.models.verdict
-    classes = {kind.board.__name__ for kind in kinds.KINDS.values()} | {"KeyedBoard", "PairRow", "ScoreRow"}
+    classes = {makers.shape.__name__ for makers in MAKERS.values()} | {"KeyedBoard", "PairRow", "ScoreRow"}
     found = []
     for path in (path for app in APPS for path in Path(app).rglob("*.py") if "migrations" not in path.parts):
         apart = set() if path.parts[0] == "leaderboard" else set(Item.Kind.values)  # which are names of items, too

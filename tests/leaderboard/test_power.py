@@ -7,7 +7,6 @@ import pytest
 
 from annotations.models import Campaign
 from leaderboard import boards
-from leaderboard.boards import versus
 from leaderboard.boards.base import as_stored, whole_from_text
 from leaderboard.view import scope_of
 from stats.power import Plan
@@ -76,7 +75,7 @@ def test_neighbours_of_one_rank_differ_by_the_contrast_of_the_boards_fit(voted, 
     rows = got(client, "apart", source="dull").json()
     assert rows
     for row in rows:
-        contrast = versus.models(scope, row["a"], row["b"]).measures[-1].difference
+        contrast = boards.two_models(scope, row["a"], row["b"]).measures[-1].difference
         assert tier[row["a"]] == tier[row["b"]]
         assert (row["difference"], row["difference_se"]) == pytest.approx((contrast.value, contrast.se))
         assert (row["difference_low"], row["difference_high"]) == pytest.approx((contrast.low, contrast.high))
