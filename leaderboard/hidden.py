@@ -19,9 +19,8 @@ from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
 from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
-from leaderboard.definitions import changed
 from leaderboard.kept.values import kept_until_changed, until_changed
-from leaderboard.scope import ADJUDICATED, HELD, INDIVIDUALS, OPEN, WHOLE, Scope
+from leaderboard.scope import ADJUDICATED, HELD, INDIVIDUALS, OPEN, WHOLE, Scope, changed
 from stats.arrays import BoolArray
 from stats.disclosure import MIN_SAMPLES
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from leaderboard.definitions import changed
 from leaderboard.hidden import hidden_split, rests_on_hidden
 from leaderboard.kept.values import until_changed
 from leaderboard.models import Edition
-from leaderboard.scope import ELO, HUMANS, NO_ELO, BadScope, Scope
+from leaderboard.scope import ELO, HUMANS, NO_ELO, BadScope, Scope, changed
 
 MODELS, JUDGES = Edition.What.MODELS, Edition.What.JUDGES
 NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."

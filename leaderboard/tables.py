@@ -54,14 +54,13 @@ from leaderboard.boards.pairs import PairRow
 from leaderboard.boards.scores import ComponentsRow, MarksRow, ScoreRow
 from leaderboard.boards.standin import StandInRow, TogetherLevel, TogetherRank, TogetherRow
 from leaderboard.boards.versus import LevelMeasure, Measure
-from leaderboard.definitions import JUDGED
 from leaderboard.disagreements import DisagreementRow, disagreements
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow
 from leaderboard.rankings.languages import LanguageRow
 from leaderboard.rows import Row, plain, with_note
-from leaderboard.scope import SAMPLES, VIEW, BadScope, Scope
+from leaderboard.scope import JUDGED, SAMPLES, VIEW, BadScope, Scope
 from leaderboard.sight import MODELS, Sight
 from leaderboard.view import LENGTHS, MEASURES, RANKINGS, TOGETHER, checked_epsilon, judge_run, run_number, scope_of
 

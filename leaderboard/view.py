@@ -1,16 +1,19 @@
 """What may be asked of boards: every parameter of the pages, the API and the command once, and how a view is checked.
 
-A new definition (see ``definitions``) is a parameter by itself; any other is an entry of ``PARAMETERS``, named by the
+A new definition (see ``scope``) is a parameter by itself; any other is an entry of ``PARAMETERS``, named by the
 tables that take it (``leaderboard.tables``).
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest
+from django.urls import reverse
 
+from accounts.rules import Viewer, allowed
 from annotations.models import Label
 from bank import exposure, guard
 from bank.forms.fields import whole_number
@@ -18,20 +21,37 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
+from judging.protocols.in_words import settings_in_words
 from judging.protocols.settings import AS_PRINTED
-from leaderboard import kinds
-from leaderboard.definitions import DEFINITIONS, POOL, POOLED, Definition
+from leaderboard import kinds, votes
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
-from leaderboard.scope import ELO, NO_ELO, SAMPLES, BadScope, Scope, answers_shown
+from leaderboard.models import Edition
+from leaderboard.scope import (
+    ADJUDICATED,
+    DEFINITIONS,
+    ELO,
+    HUMANS,
+    INDIVIDUALS,
+    NO_ELO,
+    PEOPLE,
+    POOL,
+    POOLED,
+    SAMPLES,
+    BadScope,
+    Definition,
+    Scope,
+    answers_shown,
+)
+from leaderboard.sight import MODELS, Sight
 
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
 TOGETHER = ("models", "ranks", "levels")
 LENGTHS = ("answers", "replies")
-PEOPLE = ("campaign", "majority")
+OF_PEOPLE = ("campaign", "majority")
 # What a page of verdicts of one kind takes, and what one of models does: its votes, and the rows behind them.
-OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE)
+OF_VERDICTS = ("kind", *SAMPLES, *OF_PEOPLE)
 OF_VOTES = ("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS, *SAMPLES)
 NAMES = ("source", "campaign", "anchor", "level")  # compared as they are stored
 
@@ -227,3 +247,175 @@ def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
     labelled = Exists(Label.objects.filter(by_people, item=OuterRef("pk"), excluded=False))
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, places__response__in=Response.objects.filter(**of_model))
     return pairs.filter(judged | labelled).exists()
+
+
+# ---- addresses ----
+
+PEOPLE_IN_WORDS = {
+    HUMANS: "people, majority",
+    INDIVIDUALS: "people, each label",
+    ADJUDICATED: "people, adjudicated",
+}
+# Pages that exist in several kinds, and the board whose kinds they have.
+BY_KIND = {
+    "models": "models",
+    "together": "models",
+    "judges": "judges",
+    "bias": "bias",
+    "correlation": "models",
+    "answers": "models",
+    "models-compare": "models",
+    "judges-compare": "judges",
+}
+RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A requested page of one benchmark. ``params`` holds the non-empty parameters that the page knows;
+    ``name`` is the benchmark as the URL writes it.
+    """
+
+    viewer: Viewer
+    page: str
+    name: str
+    benchmark: Benchmark
+    params: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def staff(self) -> bool:
+        return self.may("read-hidden")
+
+    def may(self, rule: str) -> bool:
+        """Whether the viewer has the rule for this benchmark."""
+        return allowed(self.viewer, rule, of=self.benchmark)
+
+    def link(self, **changes: str | None) -> str:
+        """This page with some parameters changed; None removes one."""
+        return self.to(self.page, **(self.params | changes))
+
+    def plot(self, what: str) -> str:
+        """A plot of this view, as a file."""
+        return self.to("leaderboard:plot", what, **self.params)
+
+    def to(self, page: str, /, *keys: object, **parameters: str | None) -> str:
+        """Another page of the same benchmark; ``keys`` identify the object that the page is about, if any."""
+        query = {name: value for name, value in parameters.items() if value}
+        return reverse(page, args=[self.name, *keys], query=query)
+
+    def kept(self, *names: str) -> list[tuple[str, str]]:
+        """Those of these parameters that are there, for hidden fields."""
+        return [(name, self.params[name]) for name in names if name in self.params]
+
+    def view(self, names: Sequence[str] = OF_VOTES) -> dict[str, str | None]:
+        """The parameters that say which verdicts count, to pass on to another page."""
+        return {name: self.params[name] for name in names if name in self.params}
+
+    def scope(self, *, source: str = "", run: int | None = None) -> Scope:
+        """The checked scope. Raises BadScope."""
+        asked = scope_of(
+            benchmark=self.benchmark,
+            source=source or self.params.get("source", ""),
+            run=run or run_number(self.params.get("run", "")),
+            elo=self.params.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
+            staff=self.staff,
+            kind=self.kind,
+            **{name: self._asked(name) for name in OF_VOTES if name not in ("source", "run", "kind")},
+        )
+        return replace(asked, pseudonyms=asked.staff and not self.may("read-names"))
+
+    def sight(self, of: Edition.What | None = None) -> Sight:
+        """What the viewer sees of a board in this view, which may have editions of its own. Raises BadScope."""
+        return Sight(self.scope(), of)
+
+    def _asked(self, name: str) -> str:
+        """A parameter of the view, without definitions that links between kinds keep and this kind does not have."""
+        value = self.params.get(name, "")
+        definition = DEFINITIONS.get(name)
+        other = definition and value in definition.ways and value not in definition.of_kind(self.kind)
+        return "" if other else value
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of board: the requested one, or the first with data; pairs for pages that only have pairs.
+
+        Raises BadScope.
+        """
+        if "kind" in self.params:
+            return kinds.get(self.params["kind"])
+        board = BY_KIND.get(self.page.removeprefix("leaderboard:"), "")
+        return kinds.default_of(self.benchmark, board, staff=self.staff)
+
+
+def read_address(request: HttpRequest, page: str, name: str, *, parameters: Sequence[str]) -> Address:
+    """The address of a page; 404 for a benchmark that the viewer may not see."""
+    try:
+        benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(name)
+    except Benchmark.DoesNotExist:
+        raise Http404("no such benchmark") from None
+    asked = {parameter: request.GET.get(parameter, "").strip() for parameter in parameters}
+    if "show" in asked:  # a box for each column
+        asked["show"] = ",".join(request.GET.getlist("show"))
+    params = {parameter: value.replace("\x00", "")[:300] for parameter, value in asked.items() if value}
+    return Address(request.user, page, name, benchmark, params)
+
+
+def named(benchmark: Benchmark) -> str:
+    """The benchmark as addresses write it."""
+    return str(benchmark) if benchmark.version != "1" else benchmark.slug
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the verdicts of a view come from, and a note about that."""
+
+    scope: Scope
+    note: str = ""
+    runs: Mapping[str, str] = field(default_factory=dict)  # to choose from, if a judge has some with other settings
+
+    @property
+    def sight(self) -> Sight:
+        """What its viewer sees of the board of models."""
+        return Sight(self.scope, MODELS)
+
+
+def board_scope(address: Address, board: str) -> Scope:
+    """The view of a board; of models with a judge's verdicts where there are none by people."""
+    return source_of(address).scope if board == "models" else address.scope()
+
+
+def source_of(address: Address) -> Source:
+    """The view's source. The default is people, or a judge if there are no labels.
+
+    For a judge with several settings the run with most items counts; the page offers the others. Raises BadScope.
+    """
+    note = ""
+    scope = address.scope()
+    if not address.params.get("source") and "run" not in address.params and Sight(scope, MODELS).live:
+        scope, note = votes.in_place_of_people(scope)
+    if scope.source in PEOPLE:
+        return Source(scope, note)
+    runs = list(votes.judged_runs(scope).filter(judge__name=scope.source))
+    if len({(run.protocol, run.settings_hash) for run in runs}) < 2:
+        return Source(scope, note)
+    choices = {str(run.pk): f"{run.pk}: {settings_in_words(run.protocol, run.settings)}" for run in runs}
+    most = votes.with_most_items(runs, alone=True)
+    assert most
+    return Source(replace(scope, run=scope.run or most.pk), note, choices)
+
+
+def rows_behind(address: Address, sight: Sight, model: str) -> str:
+    """Where the rows behind a model's number are; of what is seen as an edition alone, the board itself."""
+    kind = sight.scope.kind
+    if sight.only_editions:
+        return address.to("leaderboard:models", kind=kind.in_address)
+    return address.to(kind.rows_page, model=model, kind=kind.in_address)
+
+
+def rows_at_level(address: Address, sight: Sight, model: str, level: str) -> str:
+    """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition alone."""
+    kind = sight.scope.kind
+    if sight.only_editions or not level or kind.part_word != "level":
+        return ""
+    path = level if kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
+    return address.to(kind.rows_page, **(address.view() | {"model": model, "level": path}))

@@ -15,7 +15,6 @@ from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.boards.versus import Versus
-from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import (
     counts_sealed,
     held_out_in,
@@ -24,7 +23,7 @@ from leaderboard.hidden import (
     uncounted_runs,
     without_sealed,
 )
-from leaderboard.scope import NO_ELO, BadScope, Scope
+from leaderboard.scope import LENGTH, NO_CONTROL, NO_ELO, BadScope, Scope
 from leaderboard.sight import JUDGES, MODELS, Sight
 from leaderboard.votes.scores import counted_labels, items_asked
 from stats.figures import number_of

@@ -6,9 +6,8 @@ from functools import partial
 from leaderboard import boards
 from leaderboard.boards.declared import OF_LABELS, Rows, Table, TableQuery
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
-from leaderboard.definitions import POOL
 from leaderboard.rows import Number, Row, plain
-from leaderboard.scope import Scope
+from leaderboard.scope import POOL, Scope
 
 
 @dataclass(frozen=True, kw_only=True)

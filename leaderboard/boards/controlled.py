@@ -10,10 +10,9 @@ import pandas as pd
 
 from bank.models import Item
 from leaderboard import votes
-from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
-from leaderboard.scope import Scope
+from leaderboard.scope import LENGTH, NO_CONTROL, Scope
 from leaderboard.votes import arrays
 from leaderboard.votes.covariates import covariates, lengths
 from stats import controlled

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from accounts.rules import Viewer
 from leaderboard import votes
 from leaderboard.boards.base import Board, KeptBoard
-from leaderboard.definitions import JUDGED, POOL
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, Row
-from leaderboard.scope import VIEW, BadScope, Scope
+from leaderboard.scope import JUDGED, POOL, VIEW, BadScope, Scope
 from leaderboard.sight import MODELS, Sight
 
 if TYPE_CHECKING:

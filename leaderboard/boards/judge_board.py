@@ -15,11 +15,10 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.boards.judge_ranks import ItemSums, LevelValue
 from leaderboard.boards.over_sets import are_apart, by_data_set
-from leaderboard.definitions import MEAN, POOLED
 from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number, of_judge
-from leaderboard.scope import Scope
+from leaderboard.scope import MEAN, POOLED, Scope
 from leaderboard.votes import scores
 from stats.arrays import IntArray
 from stats.parts import over_parts

@@ -36,10 +36,9 @@ from leaderboard.boards.base import (
     ranks,
     share,
 )
-from leaderboard.definitions import AS_POPE, BY_LABEL, EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples
 from leaderboard.rows import UNKNOWN, Number, number
-from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.scope import AS_POPE, BY_LABEL, EXCLUDE, PEOPLE, WRONG, BadScope, Scope
 from leaderboard.sight import refuse_live
 from stats.answers import yes_no_scores
 from stats.disclosure import MIN_SAMPLES, Cell, coded_and_left_out, ends_of_coded, publishable, reveals_few, settles

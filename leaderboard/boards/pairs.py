@@ -11,11 +11,10 @@ import pandas as pd
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
-from leaderboard.definitions import BOTH_ORDERS, EXCLUDE, NO_CONTROL, NO_TIES, WRONG
 from leaderboard.hidden import counts_sealed, in_parts
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
-from leaderboard.scope import NO_ELO, Scope
+from leaderboard.scope import BOTH_ORDERS, EXCLUDE, NO_CONTROL, NO_ELO, NO_TIES, WRONG, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates

@@ -20,11 +20,10 @@ from leaderboard.boards.base import Tested, with_significance
 from leaderboard.boards.controlled import strengths
 from leaderboard.boards.over_sets import are_apart, by_data_set
 from leaderboard.boards.pairs import Battle
-from leaderboard.definitions import CONTROL, NO_CONTROL
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import CONTROL, NO_CONTROL, BadScope, Scope
 from leaderboard.votes import scores
 from stats.arrays import FloatArray
 from stats.correlation import PEARSON, SPEARMAN, PairedCorrelations, correlation_difference, williams

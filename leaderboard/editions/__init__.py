@@ -51,7 +51,6 @@ from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.keyed import fact_hash
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.boards.scores import ScoresBoard
-from leaderboard.definitions import WRONG
 from leaderboard.editions.in_steps import Told, best_alone, is_told, strengths, told_to_senders, unreleased
 from leaderboard.editions.in_steps import rows_of as stepped_rows
 from leaderboard.hidden import (
@@ -65,7 +64,7 @@ from leaderboard.kinds import KINDS, Kind
 from leaderboard.metrics import READABLE
 from leaderboard.models import Edition, RecipeEdition
 from leaderboard.rows import UNKNOWN, Number
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import WRONG, BadScope, Scope
 from leaderboard.sight import Sight
 from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles

@@ -5,9 +5,8 @@ from types import MappingProxyType
 import pandas as pd
 
 from leaderboard import metrics
-from leaderboard.definitions import OF_TEN, TOTAL
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
-from leaderboard.scope import Scope
+from leaderboard.scope import OF_TEN, TOTAL, Scope
 from leaderboard.votes import points
 from leaderboard.votes.scores import Shares
 from stats.figures import tenth

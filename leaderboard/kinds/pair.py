@@ -3,8 +3,8 @@
 from types import MappingProxyType
 
 from leaderboard import metrics
-from leaderboard.definitions import ANY_ORDER, AS_TIE, FAILURES, NO_TIES, ORDERS, TIES
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
+from leaderboard.scope import ANY_ORDER, AS_TIE, FAILURES, NO_TIES, ORDERS, TIES
 from stats.figures import percent
 
 

@@ -9,11 +9,12 @@ from leaderboard.boards.agreement import MAJORITY, METRICS, AgreementBoard, Vote
 from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.metrics import PAIRS as OF_PAIRS
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.pickers import Select, pick
 from leaderboard.pages.provenance import CLOSED
 from leaderboard.pages.table import Column, Table, axis_of, names, on_axis, table, text, upright
+from leaderboard.view import Address
 from stats.agreement import MEASURES
 from stats.figures import NONE, interval, number_of, tick, two, whole
 

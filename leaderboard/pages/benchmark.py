@@ -15,9 +15,9 @@ from bank.models import Item, Sample, SampleImage
 from leaderboard import kinds, queries, votes
 from leaderboard.boards.contents import contents_of
 from leaderboard.pages import home, pictures
-from leaderboard.pages.address import Address
 from leaderboard.pages.sealed import Sealed, sealed_of
 from leaderboard.scope import Scope
+from leaderboard.view import Address
 from stats.figures import NONE, number_of, percent, whole
 
 SAMPLES = 4  # shown

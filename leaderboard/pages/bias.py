@@ -13,11 +13,11 @@ from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.table import Column, Table, names, table, tick_of
 from leaderboard.rows import UNKNOWN, Number
+from leaderboard.view import Address
 from stats.figures import (
     NONE,
     in_words,

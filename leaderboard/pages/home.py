@@ -27,11 +27,11 @@ from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks, one_item, pictures, plots, sharing
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address, Source, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope
 from leaderboard.sight import JUDGES
+from leaderboard.view import Address, Source, rows_behind, source_of
 from stats.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
 from stats.ranks import Place
 

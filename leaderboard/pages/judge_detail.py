@@ -20,13 +20,13 @@ from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import marks, pictures, plots
 from leaderboard.pages import standin as standin_page
-from leaderboard.pages.address import Address, named
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
 from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, text
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 from leaderboard.sight import JUDGES, Sight
+from leaderboard.view import Address, named
 from stats.figures import NONE, dollars, in_brackets, number_of, percent, two, whole_percent, with_interval
 
 FAR = 6.0  # times a strong bias, where the axis of biases ends

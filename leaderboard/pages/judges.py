@@ -31,13 +31,12 @@ from leaderboard.boards.repeats import RepeatsRow
 from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.standin import StandInBoard, StandInRow
 from leaderboard.boards.versions import VersionRow
-from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.pickers import Select, pick
 from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
 from leaderboard.pages.table import (
@@ -55,6 +54,8 @@ from leaderboard.pages.table import (
     table,
 )
 from leaderboard.rows import UNKNOWN, Number
+from leaderboard.scope import JUDGED, POOL, POOLED
+from leaderboard.view import Address
 from stats.figures import (
     NONE,
     dollars,

@@ -6,11 +6,11 @@ from django.utils.translation import get_language_info
 
 from leaderboard import queries
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address
 from leaderboard.pages.table import P_VALUE, Column, Table, axis_of, change, names, number_cell, table
 from leaderboard.rankings.languages import LanguageRow as Row
 from leaderboard.rankings.languages import Side, TwoLanguages, languages
 from leaderboard.scope import Scope
+from leaderboard.view import Address
 from stats.figures import NONE, percent, signed_points, whole, whole_percent
 
 MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}

@@ -6,10 +6,11 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, win_rates
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell
+from leaderboard.pages.pickers import Select, pick
 from leaderboard.pages.table import Column, Table, names, table, upright
 from leaderboard.scope import Scope
+from leaderboard.view import Address
 from stats.figures import NONE, count, interval, number_of, percent
 
 BLOCKS = ("rows", "columns")

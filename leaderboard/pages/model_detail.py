@@ -15,7 +15,6 @@ from leaderboard import boards, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
-from leaderboard.definitions import LENGTH
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import available
 from leaderboard.kinds.base import Shape
@@ -23,13 +22,13 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import marks, scored
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import priced
 from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, tick_of
 from leaderboard.rows import UNKNOWN, Number
-from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
+from leaderboard.scope import HUMANS, LENGTH, NO_ELO, BadScope, Scope
 from leaderboard.sight import Sight
+from leaderboard.view import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
 from stats.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval
 
 HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)

@@ -15,13 +15,12 @@ from bank.models import EvaluatedModel
 from leaderboard.boards.base import ApartRow, ModelsBoard
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
-from leaderboard.definitions import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
 from leaderboard.editions.in_steps import STEP
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import BLANK, Cell, Chip
+from leaderboard.pages.pickers import Select, pick
 from leaderboard.pages.table import (
     IN_TIERS,
     OUTSIDE,
@@ -41,6 +40,8 @@ from leaderboard.pages.table import (
     tiers,
 )
 from leaderboard.rows import UNKNOWN, Number
+from leaderboard.scope import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
+from leaderboard.view import Address
 from stats.figures import (
     NONE,
     count,

@@ -19,7 +19,6 @@ from leaderboard.boards.pairs import PairsBoard
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, source_of
 from leaderboard.pages.models import as_shown, is_provisional, model_pages, simulated
 from leaderboard.pages.plots import FEWEST, Figure, ForestRow, Plot, Point, Rows
 from leaderboard.pages.scored import shape_of
@@ -29,6 +28,7 @@ from leaderboard.pages.table import tick_of
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.sight import JUDGES, Sight
+from leaderboard.view import PEOPLE_IN_WORDS, Address, source_of
 from stats.figures import dollars, listed, number_of, signed, tick, whole, with_interval
 
 

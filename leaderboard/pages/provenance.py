@@ -13,8 +13,8 @@ from judging.protocols.in_words import settings_in_words
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.metrics import SIDED
-from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
+from leaderboard.view import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address
 
 CLOSED = "single labels are not shown"
 

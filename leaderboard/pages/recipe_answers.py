@@ -14,7 +14,7 @@ from accounts.http import page_of
 from accounts.rules import allowed
 from bank.models import Recipe, Sample
 from leaderboard.boards.recipes import RecipeBoard
-from leaderboard.pages.address import Segment
+from leaderboard.pages.pickers import Segment
 from stats.figures import in_brackets, number_of, percent, signed_points, value_or_interval
 
 PAGE = 50

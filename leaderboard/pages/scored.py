@@ -10,7 +10,6 @@ from leaderboard.boards.base import Board, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.kinds.base import NumberColumn, Shape
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Segment, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.models import (
     is_provisional,
@@ -23,10 +22,12 @@ from leaderboard.pages.models import (
     sorted_rows,
     value_of,
 )
+from leaderboard.pages.pickers import Segment
 from leaderboard.pages.table import Chooser, Column, Sorting, Table, axis_of, interval_of, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 from leaderboard.sight import Sight
+from leaderboard.view import Address, rows_at_level
 from stats.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 
 

@@ -17,16 +17,16 @@ from bank import guard
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from judging.protocols.in_words import settings_in_words
-from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.pages.table import Column, Table, axis_of, interval_of, names, table, text
 from leaderboard.rows import JSON, Number, number_in
+from leaderboard.scope import DEFINITIONS
+from leaderboard.view import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address
 from stats.figures import NONE, number_of, percent, short, signed, with_interval
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}

@@ -9,11 +9,12 @@ from leaderboard import queries
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Segment, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
+from leaderboard.pages.pickers import Segment, Select, pick
 from leaderboard.pages.table import IN_TIERS, Column, Table, column_of, names, on_axis, table, text
 from leaderboard.scope import Scope
+from leaderboard.view import Address
 from stats.figures import NONE, in_brackets, number_of, rank_range, short, whole, whole_percent
 
 STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")

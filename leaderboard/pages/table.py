@@ -25,7 +25,7 @@ from stats.figures import (
 )
 
 if TYPE_CHECKING:
-    from leaderboard.pages.address import Address
+    from leaderboard.view import Address
 
 BLANK = SafeString()
 RANK = "rank"

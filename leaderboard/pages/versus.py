@@ -15,11 +15,12 @@ from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell
+from leaderboard.pages.pickers import Select, pick
 from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words
 from leaderboard.scope import Scope
+from leaderboard.view import Address
 from leaderboard.votes import SPLIT, scores
 from stats.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 

@@ -10,12 +10,12 @@ from django.utils.safestring import SafeString
 from bank.models import Sample
 from judging.models import Run
 from leaderboard import queries
-from leaderboard.definitions import DROPPED, HALF
 from leaderboard.disagreements import DisagreementRow
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
-from leaderboard.pages.address import Address, Segment, Select, pick, segments
-from leaderboard.scope import Scope
+from leaderboard.pages.pickers import Segment, Select, pick, segments
+from leaderboard.scope import DROPPED, HALF, Scope
+from leaderboard.view import Address
 from leaderboard.votes import SPLIT
 from stats.figures import number_of, percent
 

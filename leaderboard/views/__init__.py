@@ -22,10 +22,10 @@ from leaderboard.pages import dashboard, search
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
-from leaderboard.pages.address import Address
 from leaderboard.pages.snapshots import citation_of
 from leaderboard.submissions import open_benchmarks
 from leaderboard.tables import BOARDS
+from leaderboard.view import Address
 from leaderboard.views.frame import frame, of_benchmark
 
 

@@ -24,14 +24,12 @@ from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.boards.standin import StandInBoard
-from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.forms import OutsideForm
 from leaderboard.kept.pages import answered
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
 from leaderboard.models import Snapshot
-from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
@@ -40,34 +38,42 @@ from leaderboard.pages import languages as languages_page
 from leaderboard.pages import lengths as lengths_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import pictures, provenance
+from leaderboard.pages import pickers, pictures, provenance
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
-from leaderboard.pages.address import Address
 from leaderboard.pages.marks import Chip
 from leaderboard.pages.singly import singly, table_or_words
 from leaderboard.pages.table import SHOW, Table
-from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.scope import DEFINITIONS, JUDGED, ONCE, SAMPLES, WEIGHT, BadScope, Scope, in_words
 from leaderboard.sight import JUDGES, Sight
 from leaderboard.tables import TABLES
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
+from leaderboard.view import (
+    OF_PEOPLE,
+    OF_VERDICTS,
+    OF_VOTES,
+    PEOPLE_IN_WORDS,
+    Address,
+    board_scope,
+    read_address,
+    source_of,
+)
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
 from stats.figures import Write, number_of, percent, two, whole, without_interval
 
 
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
-    source = addresses.source_of(address)
+    source = source_of(address)
     scope, sight = source.scope, source.sight
     every = boards.models(scope)
     shown = models_page.filtered_board(address, every)
     board = shown.board
-    labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and sight.live
+    labelled = scope.source in PEOPLE_IN_WORDS and not scope.kind.keyed and sight.live
     selects = [
-        *(addresses.verdict_selects(address, source) if sight.live else addresses.edition_selects(address, scope)),
+        *(pickers.verdict_selects(address, source) if sight.live else pickers.edition_selects(address, scope)),
         *shown.selects,
-        *(addresses.people_selects(address, scope) if labelled else []),
-        *(addresses.definition_selects(scope, *_definitions(scope, board)) if sight.live else []),
-        *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
+        *(pickers.people_selects(address, scope) if labelled else []),
+        *(pickers.definition_selects(scope, *_definitions(scope, board)) if sight.live else []),
+        *([pickers.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects) | {"board": board, "note": note}
@@ -196,9 +202,9 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope, board = sight.scope, boards.judges(sight.scope)
     selects = [
         *(judges_page.selects(address, board, scope.kind) if board.rows else []),
-        *addresses.definition_selects(scope, *judges_page.definitions(board, scope.kind)),
-        *addresses.sample_selects(address),
-        *addresses.people_selects(address, scope),
+        *pickers.definition_selects(scope, *judges_page.definitions(board, scope.kind)),
+        *pickers.sample_selects(address),
+        *pickers.people_selects(address, scope),
     ]
     context = frame(request, address, "judges", selects) | {"board": board}
     if scope.kind.hidden and scope.kind.metrics and sight.sealed:
@@ -315,7 +321,7 @@ def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[
 def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
     sight = address.sight()
     scope, board = sight.scope, boards.bias_of(sight.scope)
-    selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    selects = [*pickers.sample_selects(address), *pickers.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
     if any(row.run for row in board.rows):  # people alone are nothing to compare with
         of_biases = _bias_context(address, sight, board)
@@ -353,7 +359,7 @@ def _bias_context(address: Address, sight: Sight, board: BiasBoard) -> dict[str,
 def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = queries.correlated(scope, address.viewer)
-    selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    selects = [*pickers.sample_selects(address), *pickers.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board}
     lost: list[str] = []
     panels = singly("Two languages beside each other", lambda: languages_page.panels_of(address, scope), lost.append)
@@ -385,7 +391,7 @@ def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeSt
     if "board" not in snapshot.tables:
         return SafeString()
     try:
-        scope = replace(addresses.board_scope(address, snapshot.what), staff=False)
+        scope = replace(board_scope(address, snapshot.what), staff=False)
     except BadScope:
         return SafeString()
     sight = Sight(scope, frozen=True)
@@ -413,8 +419,8 @@ def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope, board = sight.scope, boards.agreement_of(sight.scope)
     selects = [
         *([agreement_page.metric_select(address)] if board.rows else []),
-        *addresses.sample_selects(address),
-        *addresses.people_selects(address, scope),
+        *pickers.sample_selects(address),
+        *pickers.people_selects(address, scope),
     ]
     context = frame(request, address, "agreement", selects) | {"board": board}
     if board.rows:
@@ -438,9 +444,9 @@ def _agreement_context(address: Address, sight: Sight, board: AgreementBoard) ->
 
 
 def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
-    source = addresses.source_of(address)
+    source = source_of(address)
     board = matrix_page.board_of(address, source.scope)
-    selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
+    selects = [*pickers.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects)
     context["note"] = source.note
     if board.of:
@@ -457,7 +463,7 @@ def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
     run = standin.run_beside(scope)
     board = standin.together(scope, run) if run is not None else None
     judges = [standin_page.judge_select(scope, run)] if run is not None else []
-    selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    selects = [*judges, *pickers.sample_selects(address), *pickers.people_selects(address, scope)]
     context = frame(request, address, "models", selects)
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["table"] = standin_page.together_table(address, scope, board)
@@ -490,7 +496,7 @@ class Page:
 
 OF_RANKING = (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon", SHOW)
-OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
+OF_VOTERS = (*SAMPLES, *OF_PEOPLE, "metric", "who", "all", "page")
 PAGES = {
     "models": Page(
         *("models", OF_RANKING, _models),
@@ -549,7 +555,7 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
 
 def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     page = PAGES[what]
-    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
+    address = read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
     key = (address.page, name, class_of(request.user), tuple(sorted(address.params.items())))
     of_benchmark = address.benchmark.pk if page.alone else None
 

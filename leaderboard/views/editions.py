@@ -13,10 +13,10 @@ from judging.protocols.in_words import settings_in_words
 from leaderboard import editions
 from leaderboard.hidden import hidden_split
 from leaderboard.models import Edition
-from leaderboard.pages.address import Address
 from leaderboard.pages.editions import revealed_by
 from leaderboard.pages.sealed import sealed_of
 from leaderboard.scope import BadScope
+from leaderboard.view import Address
 from leaderboard.views.frame import of_benchmark
 
 

@@ -20,13 +20,12 @@ from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.hidden import sealed_items, unseen_runs
 from leaderboard.kept.values import until_changed
-from leaderboard.pages import address as addresses
-from leaderboard.pages.address import Address
+from leaderboard.pages import pickers
 from leaderboard.pages.table import SHOW, Chooser, Table
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.sight import Sight, Withheld
 from leaderboard.tables import TABLES
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
+from leaderboard.view import OF_PEOPLE, OF_VERDICTS, OF_VOTES, Address, read_address
 from stats.figures import listed, number_of
 
 TABS = (
@@ -39,10 +38,10 @@ TABS = (
 )
 
 
-def frame(request: HttpRequest, address: Address, board: str, selects: list[addresses.Select]) -> dict[str, Any]:
+def frame(request: HttpRequest, address: Address, board: str, selects: list[pickers.Select]) -> dict[str, Any]:
     """Heading, tabs and controls."""
     names = {select.name for select in selects}
-    in_sight, more = addresses.folded(selects)
+    in_sight, more = pickers.folded(selects)
     page = address.page.removeprefix("leaderboard:")
     kept_along = {"kind", "sort", "all", "anchor", "depth", SHOW} - names
     return {
@@ -53,11 +52,11 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
         "counts": _counts_of(address),
         "current": board,
         "tabs": [
-            (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *PEOPLE))))
+            (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *OF_PEOPLE))))
             for label, page in TABS
         ],
-        "kinds": addresses.kind_segments(address) if page in addresses.SWITCHED else [],
-        "views": addresses.view_segments(address) if page in addresses.WAYS else [],
+        "kinds": pickers.kind_segments(address) if page in pickers.SWITCHED else [],
+        "views": pickers.view_segments(address) if page in pickers.WAYS else [],
         "selects": in_sight,
         "more": more,
         "printed": _as_printed(address, names),
@@ -189,7 +188,7 @@ def of_benchmark(page: str, *parameters: str) -> Callable[[Shown], Shown]:
         @wraps(view)
         def answer(request: HttpRequest, name: str, **rest: Any) -> HttpResponse:
             here = f"leaderboard:{page.format(**rest)}"
-            address = addresses.read_address(request, here, name, parameters=parameters)
+            address = read_address(request, here, name, parameters=parameters)
             try:
                 return view(request, address, **rest)
             except BadScope as error:

@@ -12,8 +12,8 @@ from leaderboard.boards.held_out import releases
 from leaderboard.forms import HeldOutForm
 from leaderboard.hidden import held_out_in
 from leaderboard.models import HeldOutRelease
-from leaderboard.pages.address import Address
 from leaderboard.pages.held_out import table_of
+from leaderboard.view import Address
 from leaderboard.views.frame import of_benchmark, table_files
 
 

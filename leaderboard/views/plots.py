@@ -13,9 +13,7 @@ from accounts.rules import requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.definitions import JUDGED
 from leaderboard.kept.pages import answered, prepared
-from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
@@ -24,17 +22,16 @@ from leaderboard.pages import judges as judges_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import Address
 from leaderboard.pages.sharing import Source
-from leaderboard.scope import BadScope
-from leaderboard.view import OF_VERDICTS, OF_VOTES
+from leaderboard.scope import JUDGED, BadScope
+from leaderboard.view import OF_VERDICTS, OF_VOTES, Address, read_address, source_of
 
 OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
 
 
 def _forest(address: Address) -> SafeString:
-    scope = addresses.source_of(address).scope
+    scope = source_of(address).scope
     board = models_page.filtered_board(address, boards.models(scope)).board
     if not board.rated:
         raise BadScope("Only boards of pairs have ratings.")
@@ -44,7 +41,7 @@ def _forest(address: Address) -> SafeString:
 
 
 def _matrix_plot(address: Address) -> SafeString:
-    scope = addresses.source_of(address).scope
+    scope = source_of(address).scope
     page = matrix_page.build_matrix_page(address, scope, _drawable(matrix_page.board_of(address, scope)))
     title = f"Wins of the row against the column, %: {address.benchmark.title}"
     return plots.heatmap(page.table, title=title, low="0", high="100")
@@ -110,7 +107,7 @@ def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpRespo
     if what not in pictures.PICTURES or shape not in ("svg", "png"):
         raise Http404("no such picture")
     drawn = pictures.PICTURES[what]
-    address = addresses.read_address(request, f"leaderboard:{drawn.board}", name, parameters=OF_VOTES)
+    address = read_address(request, f"leaderboard:{drawn.board}", name, parameters=OF_VOTES)
     try:
         figure = drawn.of(address)
     except BadScope as error:
@@ -139,7 +136,7 @@ def _plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     if what not in PLOTS:
         raise Http404("no such plot")
     board, parameters, draw = PLOTS[what]
-    address = addresses.read_address(request, f"leaderboard:{board}", name, parameters=parameters)
+    address = read_address(request, f"leaderboard:{board}", name, parameters=parameters)
     try:
         svg = draw(address)
     except BadScope as error:

@@ -14,14 +14,13 @@ from leaderboard import queries
 from leaderboard import votes as verdicts
 from leaderboard.boards.base import cached
 from leaderboard.kept.pages import prepared
-from leaderboard.pages import address as addresses
 from leaderboard.pages import answers as single_answers
-from leaderboard.pages import one_item, provenance
+from leaderboard.pages import one_item, pickers, provenance
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address, pick
 from leaderboard.pages.models import simulated
+from leaderboard.pages.pickers import pick
 from leaderboard.scope import SAMPLES, BadScope, Scope
-from leaderboard.view import OF_VOTES, PEOPLE
+from leaderboard.view import OF_PEOPLE, OF_VOTES, RULES_IN_WORDS, Address, source_of
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")
@@ -32,7 +31,7 @@ OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")
 @of_benchmark("votes", *OF_LIST, "page")
 def votes(request: HttpRequest, address: Address) -> HttpResponse:
     """The items behind a model's number, and how each went."""
-    source = addresses.source_of(address)
+    source = source_of(address)
     board = _vote_table(source.scope, address)
     names = board.models
     model = address.params.get("model", "")
@@ -67,16 +66,16 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
     selects = [
         votes_page.model_select(address, names),
         *(votes_page.opponent_select(address, vote_list.others) if vote_list else []),
-        addresses.source_select(address, source.scope),
-        *addresses.run_select(source),
-        *addresses.sample_selects(address),
+        pickers.source_select(address, source.scope),
+        *pickers.run_select(source),
+        *pickers.sample_selects(address),
     ]
     context |= frame(request, address, "models", selects)
     context["clear"] = address.link(**{key: None for key in address.params if key != "model"})
     context["back"] = address.to(
         "leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES if key != "level"}
     )
-    context["hidden"] = address.kept("outcome", "only", *PEOPLE, "anchor")
+    context["hidden"] = address.kept("outcome", "only", *OF_PEOPLE, "anchor")
     return render(request, "leaderboard/votes.html", context)
 
 
@@ -86,7 +85,7 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
 def answers(request: HttpRequest, address: Address) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
     model = address.params.get("model", "")
-    scope = addresses.source_of(address).scope
+    scope = source_of(address).scope
     if scope.kind.rows_page != "leaderboard:answers":
         raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
     if model and not queries.has_answered(scope.benchmark, model, request.user):
@@ -99,7 +98,7 @@ def answers(request: HttpRequest, address: Address) -> HttpResponse:
     if address.params.get("sort") in ("value", "-value"):
         table = table.sort_values("value", ascending=address.params["sort"] == "value", kind="stable")
     page, query = paged(request, address, table)
-    context = frame(request, address, "models", addresses.sample_selects(address)) | {
+    context = frame(request, address, "models", pickers.sample_selects(address)) | {
         "model": model,
         "value_head": "" if scope.kind.keyed else scope.kind.shape.main.label,
         "n": len(table),
@@ -139,7 +138,7 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 
 @requires("read-public")
 @prepared()
-@of_benchmark("compare", *SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
+@of_benchmark("compare", *SAMPLES, *OF_PEOPLE, "kind", "a", "b", "only", "match", "page")
 def compare(request: HttpRequest, address: Address) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
     scope = address.scope()
@@ -153,7 +152,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
     matches = queries.MATCHES.get(address.params.get("match", ""), queries.MATCHES[""])
     page, query = paged(request, address, table[matches(table)])
     rows = votes_page.compared_rows(address, page.object_list)
-    context = frame(request, address, "agreement", addresses.sample_selects(address)) | {
+    context = frame(request, address, "agreement", pickers.sample_selects(address)) | {
         "first": first,
         "second": second,
         "n": len(table),
@@ -164,7 +163,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "rows": rows,
         "page": page,
         "query": query,
-        "hidden": address.kept("kind", "a", "b", "only", "match", *PEOPLE),
+        "hidden": address.kept("kind", "a", "b", "only", "match", *OF_PEOPLE),
         "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)
@@ -179,14 +178,14 @@ def _said_about(address: Address, first: str, second: str) -> str:
 
 @requires("read-labels")
 @prepared()
-@of_benchmark("disagreements", *SAMPLES, *PEOPLE, "kind", "run")
+@of_benchmark("disagreements", *SAMPLES, *OF_PEOPLE, "kind", "run")
 def disagreements(request: HttpRequest, address: Address) -> HttpResponse:
     """Where a judge's run decides otherwise than most people do, grouped by what people ticked and wrote there."""
     groups = verdicts.judge_groups(replace(address.scope(), run=None))
     run = address.params.setdefault("run", str(groups[0][-1].pk) if groups else "")
     rows = apart.disagreements(address.scope(), request.user)
     judges = {str(runs[-1].pk): f"{runs[-1].judge}, run {runs[-1].pk}" for runs in groups}
-    selects = [pick("run", "Judge", judges, run, on=True), *addresses.sample_selects(address)]
+    selects = [pick("run", "Judge", judges, run, on=True), *pickers.sample_selects(address)]
     context = frame(request, address, "judges", selects) | {
         "groups": votes_page.disagreement_groups(address, rows),
         "beside": address.to("leaderboard:compare", **address.view(), a=queries.MAJORITY, b=f"run-{run}"),
@@ -206,7 +205,7 @@ def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
     names = queries.names_of(pair, request.user)
     scored = pair.kind != Item.Kind.PAIR
     rule = address.params.get("majority", "") or address.benchmark.majority
-    people = one_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
+    people = one_item.people_on(pair, request.user, rule=rule if rule in RULES_IN_WORDS else "plurality")
     judges = one_item.judges_on([pair], request.user)[pair.pk]
     if not (judges or people.votes or items.visible_to(request.user).filter(pk=pk).exists()):
         raise Http404("names a model that waits for its release")
@@ -242,7 +241,7 @@ def _neighbours(address: Address, pk: int) -> dict[str, str]:
         return {"back": "", "before": "", "after": ""}
     back = address.to("leaderboard:votes", **address.params)
     try:
-        scope = addresses.source_of(address).scope
+        scope = source_of(address).scope
         board = _vote_table(scope, address)
     except BadScope:
         return {"back": back, "before": "", "after": ""}

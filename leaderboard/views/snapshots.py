@@ -19,13 +19,11 @@ from leaderboard import actions, files
 from leaderboard.kept.pages import is_large, prepared
 from leaderboard.kept.values import until_changed
 from leaderboard.models import Snapshot
-from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
-from leaderboard.view import OF_VOTES
+from leaderboard.view import OF_VOTES, Address, board_scope
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, of_benchmark
 from leaderboard.views.gone import gone
@@ -51,7 +49,7 @@ def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpRespo
 
 
 def _frozen(address: Address, what: str, by: User) -> Snapshot:
-    scope = replace(addresses.board_scope(address, what), staff=False)
+    scope = replace(board_scope(address, what), staff=False)
     board = BOARDS[what](scope)
     view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
     if scope.run is not None:
@@ -171,7 +169,7 @@ def _live(request: HttpRequest, snapshot: Snapshot) -> Address:
 def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
     """What the frozen view would be if it were frozen now; None where there is no such view any more."""
     try:
-        scope = replace(addresses.board_scope(live, snapshot.what), staff=False)
+        scope = replace(board_scope(live, snapshot.what), staff=False)
         board = BOARDS[snapshot.what](scope)
     except BadScope:
         return None
@@ -210,6 +208,6 @@ def board_file(request: HttpRequest, address: Address, what: str, shape: str) ->
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    scope = addresses.board_scope(address, what)
+    scope = board_scope(address, what)
     board = BOARDS[what](scope)
     return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")

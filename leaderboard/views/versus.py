@@ -11,17 +11,14 @@ from judging.models import Run
 from judging.runs.compare import CannotCompare, compare
 from leaderboard import boards
 from leaderboard.boards import versus as two
-from leaderboard.definitions import DEFINITIONS, in_words
 from leaderboard.kept.pages import prepared
 from leaderboard.kept.values import until_changed
-from leaderboard.pages import address as addresses
-from leaderboard.pages import provenance
+from leaderboard.pages import pickers, provenance
 from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown, simulated
-from leaderboard.scope import SAMPLES, BadScope, Scope
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, judge_run
+from leaderboard.scope import DEFINITIONS, SAMPLES, BadScope, Scope, in_words
+from leaderboard.view import OF_PEOPLE, OF_VERDICTS, OF_VOTES, Address, judge_run, source_of
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 
@@ -30,14 +27,14 @@ from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 @of_benchmark("models-compare", *OF_VOTES, "a", "b", "page")
 def models(request: HttpRequest, address: Address) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
-    source = addresses.source_of(address)
+    source = source_of(address)
     scope = source.scope
     names = sorted((row.model for row in boards.models(scope).rows), key=str.casefold)
     a, b = address.params.get("a", ""), address.params.get("b", "")
     result = _kept(address, lambda: boards.two_models(scope, a, b)) if a and b else None
     selects = [
         *versus_page.side_selects(address, names),
-        *addresses.verdict_selects(address, source),
+        *pickers.verdict_selects(address, source),
     ]
     return _page(request, address, scope, "models", selects, result)
 
@@ -68,8 +65,8 @@ def judges(request: HttpRequest, address: Address) -> HttpResponse:
             raise  # else one of them is on no board: it goes on, or was tried out
     selects = [
         *versus_page.side_selects(address, choices),
-        *addresses.sample_selects(address),
-        *addresses.people_selects(address, scope),
+        *pickers.sample_selects(address),
+        *pickers.people_selects(address, scope),
     ]
     return _page(request, address, scope, "judges", selects, result, **beside)
 
@@ -108,7 +105,7 @@ def _page(
     context = frame(request, address, board, shown) | {"found": result, "what": board, "sides": sides} | more
     context["hidden"] = address.kept("kind", "anchor")
     context["view"] = [(key, value) for key, value in address.params.items() if key not in ("a", "b", "page")]
-    context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
+    context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *OF_PEOPLE, "page")))
     context["back"] = address.to(f"leaderboard:{board}", **address.view())
     if result is not None:
         table, held_back = versus_page.differing_items(result, scope, address)

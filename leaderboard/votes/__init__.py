@@ -26,11 +26,23 @@ from bank.models import (
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from judging.protocols.in_words import settings_in_words
-from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
 from leaderboard.kept.values import kept_until_changed, until_changed
 from leaderboard.metrics import GIVEN, SWAPPED
-from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
+from leaderboard.scope import (
+    ADJUDICATED,
+    ANY_ORDER,
+    AS_TIE,
+    DROPPED,
+    EXCLUDE,
+    HALF,
+    INDIVIDUALS,
+    PEOPLE,
+    WRONG,
+    BadScope,
+    Scope,
+    answers_shown,
+)
 from leaderboard.sight import MODELS, Sight
 from leaderboard.votes import arrays
 from stats.arrays import blocks

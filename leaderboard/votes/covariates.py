@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from leaderboard import votes
-from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import unmeasured_items
-from leaderboard.scope import Scope
+from leaderboard.scope import LENGTH, NO_CONTROL, Scope
 from leaderboard.votes import arrays
 from stats.arrays import BoolArray, FloatArray
 from stats.controlled import contrast

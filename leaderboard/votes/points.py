@@ -14,8 +14,7 @@ from annotations import ballots
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.criteria import answer_keys
-from leaderboard.definitions import OF_TEN
-from leaderboard.scope import Scope
+from leaderboard.scope import OF_TEN, Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be divided by weights."
 SEVERAL = (
