@@ -9,7 +9,8 @@ from accounts.rules import Viewer
 from annotations import ballots
 from annotations.models import Label
 from bank import exposure
-from leaderboard import queries, votes
+from leaderboard import votes
+from leaderboard.boards.behind.voters import MAJORITY, side_by_side, voter
 from leaderboard.kinds import Kind
 from leaderboard.rows import OfJudge
 from leaderboard.scope import HUMANS, BadScope, Scope
@@ -50,8 +51,8 @@ def disagreements(scope: Scope, viewer: Viewer) -> list[DisagreementRow]:
         raise BadScope(f"There is no run {scope.run} of this kind on {scope.benchmark}.")
     run = runs[-1]
     usual = replace(scope, run=None, source=HUMANS)
-    people, judged = (queries.voter(usual, key, viewer) for key in (queries.MAJORITY, f"run-{run.pk}"))
-    apart = _apart(scope.kind, queries.side_by_side(people, judged))
+    people, judged = (voter(usual, key, viewer) for key in (MAJORITY, f"run-{run.pk}"))
+    apart = _apart(scope.kind, side_by_side(people, judged))
     said = _said(scope, viewer, apart)
     rows = []
     for (of_people, of_judge), items in apart.groupby(["people", "judged"]).groups.items():

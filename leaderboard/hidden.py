@@ -226,6 +226,11 @@ def sealed_items(benchmark: Benchmark) -> set[int]:
     return until_changed(("sealed items", benchmark.pk, tuple(benchmark.hidden_splits)), read, benchmark=benchmark.pk)
 
 
+def sealed_from(scope: Scope) -> set[int]:
+    """Items whose single verdicts the viewer of this view may not read, whatever was held; none for staff."""
+    return set() if scope.staff else sealed_items(scope.benchmark)
+
+
 def _sealed(benchmark: Benchmark, item: str = "") -> Q:
     """The condition of ``sealed_items``; ``item`` is the path to the item."""
     return Q(**{f"{item}sample__split__in": benchmark.hidden_splits}) | Q(**{f"{item}blind": True})

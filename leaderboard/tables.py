@@ -12,7 +12,7 @@ from accounts.rules import Viewer, allowed
 from annotations.campaigns import power as plans
 from bank.models import Benchmark
 from bank.text.names import as_stored
-from leaderboard import boards, kinds, queries
+from leaderboard import boards, kinds
 from leaderboard.boards import (
     abilities,
     campaigns,
@@ -57,8 +57,8 @@ from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.disagreements import DisagreementRow, disagreements
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
-from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow
-from leaderboard.rankings.languages import LanguageRow
+from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow, correlated
+from leaderboard.rankings.languages import LanguageRow, languages_beside
 from leaderboard.rows import Row, plain, with_note
 from leaderboard.scope import JUDGED, SAMPLES, VIEW, BadScope, Scope
 from leaderboard.sight import MODELS, Sight
@@ -189,8 +189,8 @@ def correlation(scope: Scope, asked: TableQuery) -> Rows:
     """
     part = chosen_part(asked, RANKINGS)
     if part == "languages":
-        return Rows(queries.languages_beside(scope, asked.viewer))
-    board = queries.correlated(scope, asked.viewer)
+        return Rows(languages_beside(scope, asked.viewer))
+    board = correlated(scope, asked.viewer)
     return Rows(plain({"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats}[part]))
 
 

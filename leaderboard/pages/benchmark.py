@@ -12,7 +12,8 @@ from django.urls import reverse
 from annotations.models import Label
 from bank import guard
 from bank.models import Item, Sample, SampleImage
-from leaderboard import kinds, queries, votes
+from leaderboard import kinds, votes
+from leaderboard.benchmarks import benchmark_counts
 from leaderboard.boards.contents import contents_of
 from leaderboard.pages import home, pictures
 from leaderboard.pages.sealed import Sealed, sealed_of
@@ -70,7 +71,7 @@ class BenchmarkPage:
 def build_benchmark_page(address: Address) -> BenchmarkPage:
     """As everybody sees it who may see the benchmark; only the boards differ by viewer."""
     benchmark = address.benchmark
-    (counts,) = queries.benchmark_counts([benchmark], address.viewer)
+    (counts,) = benchmark_counts([benchmark], address.viewer)
     models = Address(address.viewer, "leaderboard:models", address.name, benchmark)
     summary = home.summary_of(counts, models)
     in_use = benchmark.samples.in_use().order_by()

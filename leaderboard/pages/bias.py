@@ -8,10 +8,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.models import Run
-from leaderboard import queries
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
 from leaderboard.kinds import Kind
+from leaderboard.lookups import runs_of
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
@@ -103,7 +103,7 @@ class _Shown:
         by_run: dict[int | None, dict[str, Row]] = {}
         for row in board.rows:
             by_run.setdefault(row.run, {})[row.bias] = row
-        runs = queries.runs_of(run for run in by_run if run)
+        runs = runs_of(run for run in by_run if run)
         return cls(kind, by_run, runs)
 
     def people(self, bias: str) -> float:

@@ -17,7 +17,7 @@ from annotations.models import Campaign
 from bank.models import Benchmark, Draft, Item, SampleReview, Upload
 from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
 from judging.runs.queries import worker_seen
-from leaderboard import queries
+from leaderboard.benchmarks import BenchmarkCounts, benchmark_counts, newest_visible
 from leaderboard.pages.steps import NOW, Step, steps_of
 
 SHOWN = 6  # of what is under way
@@ -72,7 +72,7 @@ class Dashboard:
 
     decisions: list[Decision]
     under_way: list[UnderWay]
-    benchmarks: list[tuple[queries.BenchmarkCounts, Step]]
+    benchmarks: list[tuple[BenchmarkCounts, Step]]
     machine: Machine
     setup: list[tuple[str, str, bool]]
     is_hidden: bool  # what is left to set up
@@ -183,10 +183,10 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
 # ---- the rest ----
 
 
-def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, Step]]:
-    newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
+def _benchmarks(viewer: User) -> list[tuple[BenchmarkCounts, Step]]:
+    newest = sorted(newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
-    for counts in queries.benchmark_counts(newest, viewer, names=SHOWN_OF_BENCHMARKS):
+    for counts in benchmark_counts(newest, viewer, names=SHOWN_OF_BENCHMARKS):
         steps = steps_of(counts)
         rows.append((counts, next((step for step in steps if step.state == NOW), steps[-1])))
     return rows

@@ -17,7 +17,8 @@ from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from bank.recipes import store
 from judging.models import Judgment, Run
-from leaderboard import boards, queries, votes
+from leaderboard import boards, votes
+from leaderboard.benchmarks import BenchmarkCounts, benchmark_counts, newest_visible
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.hidden import sealed_items
@@ -65,7 +66,7 @@ class Entry:
     number of one more person, below the judges.
     """
 
-    counts: queries.BenchmarkCounts
+    counts: BenchmarkCounts
     link: str
     models_link: str
     judges_link: str
@@ -165,7 +166,7 @@ class Home:
 class _Place:
     """A benchmark with its two boards, before rendering."""
 
-    counts: queries.BenchmarkCounts
+    counts: BenchmarkCounts
     address: Address
     source: Source  # of the board of models
     models: ModelsBoard
@@ -205,12 +206,11 @@ def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[tuple[Board, Ent
 
 
 def _made(viewer: Viewer) -> Home:
-    newest = queries.newest_visible(viewer)
-    benchmark_counts = sorted(
-        queries.benchmark_counts(newest, viewer), key=lambda counts: -(counts.labels + counts.judgments)
-    )[:MOST]
+    newest = newest_visible(viewer)
+    by_verdicts = sorted(benchmark_counts(newest, viewer), key=lambda counts: -(counts.labels + counts.judgments))
+    first = by_verdicts[:MOST]
     places = []
-    for counts in benchmark_counts:
+    for counts in first:
         address = Address(viewer, "leaderboard:models", counts.name, counts.benchmark)
         places.append(_place(counts, address))
     judges = [_top_judges(place) for place in places]
@@ -218,7 +218,7 @@ def _made(viewer: Viewer) -> Home:
     picture = next((picture for place in places if (picture := _picture(place))), None)
     return Home(
         summary=_summary(places, judges),
-        specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
+        specimen=specimen(viewer, [counts.benchmark for counts in first]),
         headline=_headline(places, judges),
         picture=picture,
         shared=pictures.shared(places[0].of_judges, pictures.OF_JUDGES) if places and not picture else None,
@@ -228,7 +228,7 @@ def _made(viewer: Viewer) -> Home:
     )
 
 
-def summary_of(counts: queries.BenchmarkCounts, address: Address) -> Summary:
+def summary_of(counts: BenchmarkCounts, address: Address) -> Summary:
     """The best models and judges of one benchmark."""
     place = _place(counts, address)
     return _summary([place], [_top_judges(place)])
@@ -302,7 +302,7 @@ def _people(place: _Place, scale: marks.Axis) -> SafeString:
     return marks.below(scale, place.person.value, f"people {place.metric.write(place.person.value)}")
 
 
-def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
+def _place(counts: BenchmarkCounts, address: Address) -> _Place:
     source = source_of(address)
     try:
         board = boards.models(source.scope)

@@ -11,11 +11,13 @@ from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
 from judging.protocols.in_words import settings_in_words
 from judging.runs.juries import members_of
-from leaderboard import boards, queries
+from leaderboard import boards
+from leaderboard.benchmarks import newest_visible
 from leaderboard.boards import standin, variance
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.kinds import Kind, available
+from leaderboard.lookups import runs_of
 from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import marks, pictures, plots
@@ -138,13 +140,13 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
 
 
 def _visible_runs(judge: Judge, viewer: Viewer) -> list[Run]:
-    visible = [benchmark.pk for benchmark in queries.newest_visible(viewer)]
+    visible = [benchmark.pk for benchmark in newest_visible(viewer)]
     runs = Run.objects.visible_to(viewer).filter(judge=judge, benchmark__in=visible, kind=Run.Kind.JUDGMENTS)
     return list(runs.select_related("benchmark").order_by("pk"))
 
 
 def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
-    visible = {benchmark.pk: benchmark for benchmark in queries.newest_visible(viewer)}
+    visible = {benchmark.pk: benchmark for benchmark in newest_visible(viewer)}
     for pk in dict.fromkeys(run.benchmark_id for run in _visible_runs(judge, viewer)):
         benchmark = visible[pk]
         for kind in available(benchmark, "judges", staff=allowed(viewer, "read-hidden", of=benchmark)):
@@ -157,7 +159,7 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
                 for of_run in board.overall().values()
                 if (row := of_run.get(main)) and row.judge == judge.name and row.value.value is not None
             ]
-            by_run = queries.runs_of(row.run for row in rows)
+            by_run = runs_of(row.run for row in rows)
             for row in rows:
                 yield _Judged(address, sight, kind, board, by_run[row.run], row)
 

@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
 from judging.protocols.in_words import settings_in_words
-from leaderboard import queries
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import (
     ALL,
@@ -32,6 +31,7 @@ from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.standin import StandInBoard, StandInRow
 from leaderboard.boards.versions import VersionRow
 from leaderboard.kinds import Kind
+from leaderboard.lookups import runs_of
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
@@ -204,7 +204,7 @@ class _Shown:
     def of(cls, address: Address, board: JudgesBoard, kind: Kind, sorting: Sorting, tested: StandInBoard) -> "_Shown":
         metric, reference = chosen(address, kind, board)
         judges, against = board.overall(reference), board.against[reference]
-        runs = queries.runs_of(judges)
+        runs = runs_of(judges)
         standing = against.standing.get(metric.name, {})
         order = _ordered(sorting, judges, runs, metric, standing)
         return cls(

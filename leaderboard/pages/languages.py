@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language_info
 
-from leaderboard import queries
+from leaderboard.benchmarks import to_compare
 from leaderboard.pages import marks
 from leaderboard.pages.table import P_VALUE, Column, Table, axis_of, change, names, number_cell, table
 from leaderboard.rankings.languages import LanguageRow as Row
@@ -32,9 +32,7 @@ def panels_of(address: Address, scope: Scope) -> list[LanguagesPanel]:
     """The benchmark beside the versions and benchmarks in other languages that the viewer may see."""
     if not scope.kind.keyed:
         return []
-    return [
-        _panel(comparison) for comparison in languages(scope, queries.to_compare(address.benchmark, address.viewer))
-    ]
+    return [_panel(comparison) for comparison in languages(scope, to_compare(address.benchmark, address.viewer))]
 
 
 def language_name(code: str) -> str:

@@ -11,7 +11,8 @@ from accounts.rules import Viewer, allowed
 from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
 from judging.models import Judge
-from leaderboard import boards, queries, votes
+from leaderboard import boards, votes
+from leaderboard.benchmarks import newest_visible
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
@@ -126,7 +127,7 @@ def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
 def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
     with guard.working():
         answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
-    visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
+    visible = {benchmark.pk for benchmark in newest_visible(viewer)}
     for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):
         staff = allowed(viewer, "read-hidden", of=benchmark)
         for kind in available(benchmark, "models", staff=staff) if benchmark.pk in visible else ():

@@ -12,8 +12,8 @@ from annotations.models import Adjudication, Label
 from bank.models import Item
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
+from leaderboard.boards.behind.under_way import is_under_way, sees_labels
 from leaderboard.hidden import held_out_in
-from leaderboard.queries import is_held, sees_labels
 from stats.verdicts import combine_orders, majority, without_majority
 
 
@@ -71,7 +71,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     labels in any campaign that goes on.
     """
     single = sees_labels(viewer)
-    if item.hides_authors_from(viewer) or (not single and is_held(item)):
+    if item.hides_authors_from(viewer) or (not single and is_under_way(item)):
         return PeopleVotes(held=True)
     labels = Label.objects.seen_by(viewer).of_answers().filter(item=item)
     labels = labels.exclude(assignment__campaign_item__practice=True)

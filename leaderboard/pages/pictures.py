@@ -12,10 +12,11 @@ from django.urls import reverse
 from bank.models import EvaluatedModel
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
-from leaderboard import boards, queries
+from leaderboard import boards
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
+from leaderboard.lookups import runs_of
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.pages import bias as bias_page
@@ -67,7 +68,7 @@ def plot_of_judges(address: Address, sight: Sight, board: JudgesBoard, fewest: i
     if not (board.against and sight.live):
         return None
     metric = scope.kind.metric("", board.measured)
-    runs = queries.runs_of(board.overall())
+    runs = runs_of(board.overall())
     rows = {
         pk: of_run[metric.name]
         for pk, of_run in board.overall().items()
@@ -102,7 +103,7 @@ def judges_in_rows(address: Address) -> Rows | None:
     if not (board.against and sight.live):
         return None
     metric = scope.kind.metric("", board.measured)
-    runs = queries.runs_of(board.overall())
+    runs = runs_of(board.overall())
     found = [
         of_run[metric.name]
         for pk, of_run in board.overall().items()
@@ -216,7 +217,7 @@ def models_in_rows(address: Address) -> Rows | None:
 def _decided_by(scope: Scope, board: ModelsBoard) -> str:
     if scope.kind.keyed:
         return ""
-    judges = sorted({str(run.judge) for run in queries.runs_of(board.runs).values()})
+    judges = sorted({str(run.judge) for run in runs_of(board.runs).values()})
     return listed(judges) if judges and scope.source not in PEOPLE_IN_WORDS else "people"
 
 

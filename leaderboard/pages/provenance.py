@@ -10,8 +10,8 @@ from accounts.rules import Viewer, allowed
 from bank.models import EvaluatedModel
 from judging.models import Judge, Run
 from judging.protocols.in_words import settings_in_words
-from leaderboard import queries
 from leaderboard.boards import Board
+from leaderboard.lookups import runs_of
 from leaderboard.metrics import SIDED
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 from leaderboard.view import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address
@@ -49,7 +49,7 @@ def source_of(scope: Scope, board: Board[Any], viewer: Viewer) -> dict[str, Any]
     """Whose verdicts a board counts, as ``_fact_list.html`` has it: the runs that gave them, or that read the answers
     which name no option themselves, with their pages; or else people, under which rule.
     """
-    runs = list(queries.runs_of(board.runs).values())
+    runs = list(runs_of(board.runs).values())
     mean = scope.kind.by_mean and scope.source == HUMANS
     return {
         "keyed": scope.kind.keyed,
@@ -65,7 +65,7 @@ def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     """One line a run, with its settings."""
     return [
         Fact(f"{r.judge}, run {r.pk}", settings_in_words(r.protocol, r.settings), run_link(viewer, r))
-        for r in queries.runs_of(ids).values()
+        for r in runs_of(ids).values()
     ]
 
 

@@ -14,7 +14,7 @@ from bank.models import Benchmark, Item, Response, Sample, models_with
 from bank.samples.listing import holding
 from judging.models import Judge, Run
 from judging.models.runs import RunQuerySet
-from leaderboard import queries
+from leaderboard.benchmarks import newest_visible
 
 FEWEST, MOST = 2, 8  # characters needed for a search; rows of each kind
 FEW = 4  # rows of each kind while somebody still types
@@ -163,7 +163,7 @@ def _judges(text: str, viewer: Viewer) -> list[Hit]:
 
 def _judged(viewer: Viewer) -> RunQuerySet:
     """The runs that the page of a judge counts, so that no result leads nowhere."""
-    return Run.objects.visible_to(viewer).filter(kind=Run.Kind.JUDGMENTS, benchmark__in=queries.newest_visible(viewer))
+    return Run.objects.visible_to(viewer).filter(kind=Run.Kind.JUDGMENTS, benchmark__in=newest_visible(viewer))
 
 
 def _samples(text: str, viewer: Viewer) -> list[Hit]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from judging.models import Run
-from leaderboard import queries
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
 from leaderboard.kinds import Kind
+from leaderboard.lookups import runs_of
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
@@ -46,7 +46,7 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
         )
         for step in STEPS
     ]
-    runs = queries.runs_of(row.run for row in board.rows)
+    runs = runs_of(row.run for row in board.rows)
 
     def beside(row: StandInRow) -> str:
         return people_of(runs.get(row.run))

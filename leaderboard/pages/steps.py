@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotations.models import Campaign
 from bank.models import Benchmark, Item, Response
 from judging.models import Run
-from leaderboard import queries
+from leaderboard.benchmarks import BenchmarkCounts
 from leaderboard.kinds import is_available
 
 DONE, NOW, LATER = "done", "now", "later"
@@ -36,7 +36,7 @@ class Step:
         return self.tell()
 
 
-def steps_of(counts: queries.BenchmarkCounts) -> list[Step]:
+def steps_of(counts: BenchmarkCounts) -> list[Step]:
     """The steps of a benchmark, for staff; the first that is not done is the next one. Of the counts, samples, labels,
     judges and baselines are asked.
     """
@@ -72,7 +72,7 @@ def _up_to(most: int, rows: QuerySet[Any]) -> int:
     return rows.order_by()[: most + 1].count()
 
 
-def _boards(counts: queries.BenchmarkCounts) -> list[tuple[str, str]]:
+def _boards(counts: BenchmarkCounts) -> list[tuple[str, str]]:
     """Those that there are, each with its address and name."""
     ranked = [name for name in BOARDS if is_available(counts.benchmark, name, staff=True)]
     if not (counts.labels and counts.judges):  # nobody to compare with

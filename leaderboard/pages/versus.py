@@ -10,10 +10,12 @@ from django.utils.safestring import SafeString
 
 from bank.models import Sample
 from judging.protocols.in_words import settings_in_words
-from leaderboard import queries, votes
+from leaderboard import votes
+from leaderboard.boards.behind.under_way import items_under_way, sees_labels
 from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
-from leaderboard.hidden import sealed_samples
+from leaderboard.hidden import sealed_from, sealed_samples
 from leaderboard.kinds import Kind
+from leaderboard.lookups import items_with_samples, model_names, samples_by_id
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.pickers import Select, pick
@@ -204,11 +206,11 @@ def _hidden(ids: "pd.Series[int]", versus: Versus, scope: Scope, address: Addres
     if versus.by == "sample":
         hidden = ids.isin(set() if address.staff else sealed_samples(scope.benchmark))
     else:
-        hidden = ids.isin(queries.sealed_items(scope.benchmark, address.viewer))
+        hidden = ids.isin(sealed_from(scope))
     of_people = versus.by == "item" or scope.by_people
-    if of_people and not queries.sees_labels(address.viewer):
+    if of_people and not sees_labels(address.viewer):
         column = "item__sample" if versus.by == "sample" else "item"
-        held_ids = set(queries.held_items(scope.benchmark).values_list(column, flat=True))
+        held_ids = set(items_under_way(scope.benchmark).values_list(column, flat=True))
         hidden |= ids.isin(held_ids)
     return hidden
 
@@ -218,12 +220,12 @@ def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str
     if table.empty:
         return []
     if versus.by == "sample":
-        samples = queries.samples_by_id(table.index)
+        samples = samples_by_id(table.index)
         names: dict[int, list[str]] = {}
     else:
-        items = queries.items_with_samples(table.index)
+        items = items_with_samples(table.index)
         samples = {pk: item.sample for pk, item in items.items()}
-        names = queries.model_names(table.index)
+        names = model_names(table.index)
     differing = []
     for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
         item = pk if versus.by == "item" else row.get("item")

@@ -9,9 +9,11 @@ from django.utils.safestring import SafeString
 
 from bank.models import Sample
 from judging.models import Run
-from leaderboard import queries
+from leaderboard.boards.behind.voters import MATCHES
+from leaderboard.boards.behind.votes import UNREADABLE, VoteList
 from leaderboard.disagreements import DisagreementRow
 from leaderboard.kinds import Kind
+from leaderboard.lookups import items_with_samples, model_names, samples_by_id, texts_of
 from leaderboard.pages import marks, one_item
 from leaderboard.pages.pickers import Segment, Select, pick, segments
 from leaderboard.scope import DROPPED, HALF, Scope
@@ -37,7 +39,7 @@ class VoteRow:
     same: bool
 
 
-def outcome_segments(address: Address, votes: queries.VoteList) -> list[Segment]:
+def outcome_segments(address: Address, votes: VoteList) -> list[Segment]:
     counts = zip(OUTCOME_WORDS.items(), (votes.wins, votes.ties, votes.losses), strict=True)
     parts = [("", "All", votes.items), *((name, word.capitalize(), n) for (name, word), n in counts)]
     return segments(address, "outcome", parts)
@@ -89,9 +91,9 @@ class SamplePairs:
 def pairs_by_sample(
     address: Address, table: pd.DataFrame, samples: Sequence[int], judges: Sequence[Run]
 ) -> list[SamplePairs]:
-    """The rows of ``queries.votes_of`` about these samples."""
+    """The rows of ``votes_of`` about these samples."""
     kept = table[table["sample"].isin(samples)]
-    known = queries.samples_by_id(samples)
+    known = samples_by_id(samples)
     groups = dict(iter(kept.groupby("sample", sort=False)))
     found = []
     for sample in samples:
@@ -141,7 +143,7 @@ def _disagreement(differ: int, people: str | None, said: Sequence[Said]) -> str:
 def _judged(choice: Any, people: str | None) -> Said:
     if not isinstance(choice, str):
         return Said(SafeString(), "no verdict")
-    if choice == queries.UNREADABLE:
+    if choice == UNREADABLE:
         return Said(SafeString("×"), "unreadable", "unread")
     differs = people in ("first", "second", "tie") and match(choice, people) == "differs"
     return Said(
@@ -149,7 +151,7 @@ def _judged(choice: Any, people: str | None) -> Said:
     )
 
 
-def only_segments(address: Address, found: queries.VoteList) -> list[Segment]:
+def only_segments(address: Address, found: VoteList) -> list[Segment]:
     """Parts of the list by how verdicts go together; none where nobody but one is heard."""
     words = {"differ": "Judges differ from people", "split": "People split", "order": "Order mattered"}
     selected = address.params.get("only", "")
@@ -176,8 +178,8 @@ class AnswerRow:
 
 def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -> list[AnswerRow]:
     """Rows of ``answers.of_model``, with their samples and texts; without texts that people are labelling blind."""
-    samples = queries.samples_by_id(table["sample"])
-    texts = queries.texts_of(table["sample"], model, address.viewer)
+    samples = samples_by_id(table["sample"])
+    texts = texts_of(table["sample"], model, address.viewer)
     rows = []
     for row in table.to_dict("records"):
         sample = samples[row["sample"]]
@@ -201,9 +203,9 @@ def mark_segments(address: Address, counts: dict[str, int]) -> list[Segment]:
 
 
 def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
-    """Rows of ``queries.side_by_side`` by sample, with the models' names in the verdicts."""
-    items = queries.items_with_samples(table.index)
-    names = queries.model_names(table.index)
+    """Rows of ``side_by_side`` by sample, with the models' names in the verdicts."""
+    items = items_with_samples(table.index)
+    names = model_names(table.index)
     rows = []
     for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
         rows.append(
@@ -229,7 +231,7 @@ def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: b
     """``reads_options``: whether both say which option an answer means, so that the differences are of two sorts."""
     labels = {"": "All", "same": "Same", "different": "Different"}
     labels |= {"none": "One reads no option", "options": "Two options"} if reads_options else {}
-    parts = [(match, label, int(queries.MATCHES[match](table).sum())) for match, label in labels.items()]
+    parts = [(match, label, int(MATCHES[match](table).sum())) for match, label in labels.items()]
     return segments(address, "match", parts)
 
 
@@ -290,7 +292,7 @@ class Disagreement:
 
 def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> list[Disagreement]:
     linked = {item for row in rows for item in row.items[:MOST_LINKED]}
-    items, whose = queries.items_with_samples(linked), queries.model_names(linked)
+    items, whose = items_with_samples(linked), model_names(linked)
     groups: dict[tuple[str, str], Disagreement] = {}
     for row in rows:
         group = groups.setdefault((row.people, row.judged), Disagreement(row.people, row.judged, row.of, []))
@@ -364,7 +366,7 @@ def match(verdict: str | None, people: str | None) -> str:
     return "agrees" if as_tie.get(verdict, verdict) == as_tie.get(people, people) else "differs"
 
 
-def division_of_wins(scope: Scope, found: queries.VoteList) -> str:
+def division_of_wins(scope: Scope, found: VoteList) -> str:
     """``298 won of 379 decided = 78.6%``, as the view counts ties; empty where repeats make parts of a win. Of items
     that are held back it says that the board counts them.
     """
@@ -381,7 +383,7 @@ def division_of_wins(scope: Scope, found: queries.VoteList) -> str:
     return f"{said} = {percent(won / n)}%{more}" if n else ""
 
 
-def outcomes_in_words(votes: queries.VoteList) -> str:
+def outcomes_in_words(votes: VoteList) -> str:
     """``65 items: won 42, tied 9, lost 14``; empty, and never zeros, where every item is held back."""
     if not votes.items and (votes.held or votes.sealed):
         return ""

@@ -1,1 +1,0 @@
-"""Rankings of models compared: with those of other voters, benchmarks and languages."""

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from accounts.rules import Viewer
 from judging.models import Run
 from leaderboard import kinds, votes
+from leaderboard.benchmarks import to_compare
 from leaderboard.boards import models
 from leaderboard.boards.base import Board, ModelsBoard, Tested, with_significance
 from leaderboard.hidden import of_open_half
@@ -238,3 +240,9 @@ def _over_repeats(rows: pd.DataFrame) -> tuple[SpreadLevel, int] | None:
     if len(rates) < 2:
         return None
     return SpreadLevel(mean=float(rates.mean()), sd=float(rates.std(ddof=1)), n=int(rows["item"].nunique())), len(rates)
+
+
+def correlated(scope: Scope, viewer: Viewer) -> CorrelationBoard:
+    """The benchmark's rankings compared with each other and with those of other benchmarks that the viewer may see."""
+    others = to_compare(scope.benchmark, viewer)
+    return correlations(scope, [usual_scope(benchmark, staff=staff) for benchmark, staff in others])

@@ -14,12 +14,14 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 
+from accounts.rules import Viewer
 from bank.models import Benchmark
 from leaderboard import kinds
+from leaderboard.benchmarks import to_compare
 from leaderboard.boards import keyed
 from leaderboard.boards.base import Tested, with_significance
 from leaderboard.methods import SEED
-from leaderboard.rows import UNKNOWN, Number, number
+from leaderboard.rows import JSON, UNKNOWN, Number, number
 from leaderboard.scope import BadScope, Scope
 from stats.disclosure import MIN_SAMPLES
 from stats.paired import difference
@@ -156,3 +158,21 @@ def _language_row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) ->
     test = difference(first=first, second=second, cluster=cluster, rng=np.random.default_rng(SEED))
     gap = mean(values=first - second, cluster=cluster)
     return replace(row, difference=number(gap), p=test.p, n=n)
+
+
+def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
+    """The rows of ``languages``, each with its two benchmarks and languages; empty for kinds without keys."""
+    if not scope.kind.keyed:
+        return []
+    return [
+        {
+            "a_benchmark": str(comparison.a.benchmark),
+            "a_language": comparison.a.language,
+            "b_benchmark": str(comparison.b.benchmark),
+            "b_language": comparison.b.language,
+            "measure": comparison.measure,
+        }
+        | row.as_json()
+        for comparison in languages(scope, to_compare(scope.benchmark, viewer))
+        for row in comparison.rows
+    ]

@@ -13,7 +13,7 @@ from annotations.views.labelling import desk_for
 from bank.models import Benchmark
 from bank.recipes import store
 from bank.views.common import benchmark_named
-from leaderboard import queries
+from leaderboard.benchmarks import benchmark_counts, newest_visible
 from leaderboard.kept.pages import prepared
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import available
@@ -33,7 +33,7 @@ from leaderboard.views.frame import frame, of_benchmark
 @prepared(by_role=True)
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
-    counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
+    counts = benchmark_counts(newest_visible(request.user), request.user)
     by_recipes = store.is_answered(*(count.benchmark for count in counts))
     context = {"section": "leaderboards", "benchmarks": counts, "by_recipes": by_recipes}
     return render(request, "leaderboard/index.html", context)
@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def steps(request: HttpRequest, name: str) -> HttpResponse:
     """The line of steps of a benchmark, which its page and the end of an import load."""
-    (counts,) = queries.benchmark_counts([benchmark_named(name)], request.user)
+    (counts,) = benchmark_counts([benchmark_named(name)], request.user)
     steps = steps_page.steps_of(counts)
     return render(request, "leaderboard/_steps.html", {"steps": steps, "counts": counts, "most": steps_page.MANY})
 
@@ -115,7 +115,7 @@ def formulas(request: HttpRequest) -> HttpResponse:
 @prepared(by_role=True)
 def data(request: HttpRequest) -> HttpResponse:
     """What can be downloaded of each benchmark that the viewer may see, under which licence."""
-    counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
+    counts = benchmark_counts(newest_visible(request.user), request.user)
     offers = []
     for count in counts:
         staff = allowed(request.user, "read-hidden", of=count.benchmark)

@@ -15,10 +15,11 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
-from leaderboard import boards, outside, queries, votes
+from leaderboard import boards, outside, votes
 from leaderboard.boards import abilities, lengths, repeats, reviews, standin, versions
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, KeptBoard, ModelsBoard, whole_from_text
+from leaderboard.boards.behind.under_way import sees_labels
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judge_board import JudgesBoard
@@ -44,6 +45,7 @@ from leaderboard.pages import standin as standin_page
 from leaderboard.pages.marks import Chip
 from leaderboard.pages.singly import singly, table_or_words
 from leaderboard.pages.table import SHOW, Table
+from leaderboard.rankings.correlation import correlated
 from leaderboard.scope import DEFINITIONS, JUDGED, ONCE, SAMPLES, WEIGHT, BadScope, Scope, in_words
 from leaderboard.sight import JUDGES, Sight
 from leaderboard.tables import TABLES
@@ -358,7 +360,7 @@ def _bias_context(address: Address, sight: Sight, board: BiasBoard) -> dict[str,
 
 def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
-    board = queries.correlated(scope, address.viewer)
+    board = correlated(scope, address.viewer)
     selects = [*pickers.sample_selects(address), *pickers.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board}
     lost: list[str] = []
@@ -431,7 +433,7 @@ def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
 
 def _agreement_context(address: Address, sight: Sight, board: AgreementBoard) -> dict[str, Any]:
     scope = sight.scope
-    page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
+    page = agreement_page.build_agreement_page(address, board, single=sees_labels(address.viewer))
     return {
         "page": page,
         "plot": address.plot("agreement"),

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.http import page_of
 from accounts.rules import allowed
 from bank.intake import parquet
-from leaderboard import queries
+from leaderboard.benchmarks import BenchmarkCounts, benchmark_counts, versions_of
 from leaderboard.boards import Board
 from leaderboard.hidden import sealed_items, unseen_runs
 from leaderboard.kept.values import until_changed
@@ -48,7 +48,7 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[pick
         "section": "leaderboards",
         "address": address,
         "benchmark": address.benchmark,
-        "versions": queries.versions_of(address.benchmark, request.user),
+        "versions": versions_of(address.benchmark, request.user),
         "counts": _counts_of(address),
         "current": board,
         "tabs": [
@@ -117,10 +117,10 @@ def _compare_link(address: Address, board: str) -> str:
     return address.to(f"leaderboard:{board}-compare", **address.view(names))
 
 
-def _counts_of(address: Address) -> queries.BenchmarkCounts:
+def _counts_of(address: Address) -> BenchmarkCounts:
     benchmark, staff = address.benchmark, address.staff
     key = ("counts", benchmark.pk, staff)
-    return until_changed(key, lambda: queries.benchmark_counts([benchmark], address.viewer)[0], benchmark=benchmark.pk)
+    return until_changed(key, lambda: benchmark_counts([benchmark], address.viewer)[0], benchmark=benchmark.pk)
 
 
 def fragment(template: str, address: Address, context: dict[str, Any]) -> SafeString:

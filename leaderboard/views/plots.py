@@ -10,8 +10,9 @@ from django.utils.text import get_valid_filename
 
 from accounts.http import attached
 from accounts.rules import requires
-from leaderboard import boards, queries
+from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.boards.behind.under_way import sees_labels
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.kept.pages import answered, prepared
 from leaderboard.pages import agreement as agreement_page
@@ -23,6 +24,7 @@ from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.sharing import Source
+from leaderboard.rankings.correlation import correlated
 from leaderboard.scope import JUDGED, BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, Address, read_address, source_of
 
@@ -67,13 +69,13 @@ def _judges(address: Address) -> SafeString:
 
 def _agreement(address: Address) -> SafeString:
     board = _drawable(boards.agreement_of(address.scope()))
-    page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
+    page = agreement_page.build_agreement_page(address, board, single=sees_labels(address.viewer))
     title = f"{page.metric_label} of every two: {address.benchmark.title}"
     return plots.heatmap(page.matrix, title=title, low=page.heat_low, high=page.heat_high)
 
 
 def _correlation(address: Address) -> SafeString:
-    board = _drawable(queries.correlated(address.scope(), address.viewer))
+    board = _drawable(correlated(address.scope(), address.viewer))
     title = f"Spearman's correlation of rankings: {address.benchmark.title}"
     return plots.heatmap(correlation_page.build_correlation_page(board).matrix, title=title, low="−1", high="1")
 

@@ -10,10 +10,13 @@ import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
 from leaderboard import disagreements as apart
-from leaderboard import queries
 from leaderboard import votes as verdicts
 from leaderboard.boards.base import cached
+from leaderboard.boards.behind.under_way import items_under_way, sees_labels
+from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, side_by_side, voter
+from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
 from leaderboard.kept.pages import prepared
+from leaderboard.lookups import has_answered, names_of
 from leaderboard.pages import answers as single_answers
 from leaderboard.pages import one_item, pickers, provenance
 from leaderboard.pages import votes as votes_page
@@ -44,7 +47,7 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
     }
     if model in names:
         vote_list = _votes_of(board, source.scope, address)
-        with_people = bool(vote_list.table[list(queries.SIDES)].to_numpy().any())
+        with_people = bool(vote_list.table[list(SIDES)].to_numpy().any())
         page, query = paged(request, address, vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES)
         groups = votes_page.pairs_by_sample(address, vote_list.table, list(page.object_list), board.judges)
         context |= {
@@ -88,7 +91,7 @@ def answers(request: HttpRequest, address: Address) -> HttpResponse:
     scope = source_of(address).scope
     if scope.kind.rows_page != "leaderboard:answers":
         raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
-    if model and not queries.has_answered(scope.benchmark, model, request.user):
+    if model and not has_answered(scope.benchmark, model, request.user):
         raise Http404("no such model here")
     table, sealed = single_answers.of_model(scope, model, request.user)
     counts = {"right": int((table["right"] == True).sum()), "wrong": int((table["right"] == False).sum())}  # noqa: E712
@@ -118,20 +121,20 @@ def answers(request: HttpRequest, address: Address) -> HttpResponse:
     return render(request, "leaderboard/answers.html", context)
 
 
-def _vote_table(scope: Scope, address: Address) -> queries.VoteTable:
+def _vote_table(scope: Scope, address: Address) -> VoteTable:
     model = address.params.get("model", "")
-    return cached(scope, f"votes of {model}", lambda scope: queries.vote_table(scope, model))
+    return cached(scope, f"votes of {model}", lambda scope: vote_table(scope, model))
 
 
-def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queries.VoteList:
+def _votes_of(board: VoteTable, scope: Scope, address: Address) -> VoteList:
     outcome, only = address.params.get("outcome", ""), address.params.get("only", "")
-    return queries.votes_of(
+    return votes_of(
         board,
         scope,
         address.viewer,
         other=address.params.get("other", ""),
         outcome=outcome if outcome in votes_page.OUTCOME_WORDS else "",
-        only=only if only in queries.ONLY else "",
+        only=only if only in ONLY else "",
         words=address.params.get("q", ""),
     )
 
@@ -143,13 +146,13 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
     scope = address.scope()
     try:
-        first, second = (queries.voter(scope, address.params.get(side, ""), request.user) for side in ("a", "b"))
-    except queries.NoSuchVoter:
+        first, second = (voter(scope, address.params.get(side, ""), request.user) for side in ("a", "b"))
+    except NoSuchVoter:
         raise Http404("no such voter") from None
-    table = queries.side_by_side(first, second)
+    table = side_by_side(first, second)
     if decided := address.params.get("only") == "decided":
         table = table[table["first"].isin(("first", "second"))]
-    matches = queries.MATCHES.get(address.params.get("match", ""), queries.MATCHES[""])
+    matches = MATCHES.get(address.params.get("match", ""), MATCHES[""])
     page, query = paged(request, address, table[matches(table)])
     rows = votes_page.compared_rows(address, page.object_list)
     context = frame(request, address, "agreement", pickers.sample_selects(address)) | {
@@ -158,7 +161,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "n": len(table),
         "division": votes_page.division(int(table["same"].sum()), len(table), decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
-        "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
+        "held": not sees_labels(request.user) and items_under_way(address.benchmark).exists(),
         "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "page": page,
@@ -171,7 +174,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
 
 def _said_about(address: Address, first: str, second: str) -> str:
     """Where what people wrote is beside a judge's disagreements with them, for those who may read it."""
-    if first != queries.MAJORITY or not second.startswith("run-") or not queries.sees_labels(address.viewer):
+    if first != MAJORITY or not second.startswith("run-") or not sees_labels(address.viewer):
         return ""
     return address.to("leaderboard:disagreements", **address.view(), run=second.removeprefix("run-"))
 
@@ -188,7 +191,7 @@ def disagreements(request: HttpRequest, address: Address) -> HttpResponse:
     selects = [pick("run", "Judge", judges, run, on=True), *pickers.sample_selects(address)]
     context = frame(request, address, "judges", selects) | {
         "groups": votes_page.disagreement_groups(address, rows),
-        "beside": address.to("leaderboard:compare", **address.view(), a=queries.MAJORITY, b=f"run-{run}"),
+        "beside": address.to("leaderboard:compare", **address.view(), a=MAJORITY, b=f"run-{run}"),
         "downloads": table_files("disagreements", address) if rows else [],
     }
     return render(request, "leaderboard/disagreements.html", context)
@@ -202,7 +205,7 @@ def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)
-    names = queries.names_of(pair, request.user)
+    names = names_of(pair, request.user)
     scored = pair.kind != Item.Kind.PAIR
     rule = address.params.get("majority", "") or address.benchmark.majority
     people = one_item.people_on(pair, request.user, rule=rule if rule in RULES_IN_WORDS else "plurality")

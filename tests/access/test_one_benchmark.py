@@ -16,7 +16,7 @@ from annotations.models import Annotator, Campaign, Label
 from bank import database, guard
 from bank.models import Benchmark, CriteriaAccess, Response
 from judging.models import Judge, Judgment, Run, Trial
-from leaderboard.queries import to_compare
+from leaderboard.benchmarks import to_compare
 from leaderboard.view import Address
 from tests.access.crawl import FORMS, crawl
 from tests.access.test_crawl import OTHER

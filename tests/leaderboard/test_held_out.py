@@ -14,7 +14,8 @@ from annotations.campaigns.run_doubts import doubts_of, subset_of
 from bank.models import Benchmark, HeldOutHalf, Item, Sample
 from bank.samples import held_out as halves
 from judging.models import Judgment, Run
-from leaderboard import queries, tables
+from leaderboard import tables
+from leaderboard.boards.behind.votes import vote_table
 from leaderboard.kept import values
 from leaderboard.view import scope_of
 from tests.bank.conftest import folder, manage
@@ -152,7 +153,7 @@ def test_pages_of_votes_show_verdicts_there_and_compare_none(halved, client_of):
 
 
 def test_the_list_of_votes_holds_every_item_and_tells_what_differs_on_the_open_half_alone(halved):
-    table = queries.vote_table(scope_of(benchmark=halved, staff=True), "Alder").table
+    table = vote_table(scope_of(benchmark=halved, staff=True), "Alder").table
     here = table["sample"].isin(held(halved))
     assert here.any()
     assert table["people"][here].isna().all()

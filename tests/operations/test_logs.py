@@ -53,7 +53,7 @@ def test_a_refused_page_is_told_in_a_line_and_a_broken_one_with_its_traceback(cl
     client.raise_request_exception = False
     assert client.get("/people/").status_code == 403
     assert [line.split("]")[1].split("[")[0].strip() for line in lines()] == ["Forbidden (Permission denied): /people/"]
-    monkeypatch.setattr("leaderboard.views.queries.newest_visible", lambda viewer: 1 / 0)
+    monkeypatch.setattr("leaderboard.views.newest_visible", lambda viewer: 1 / 0)
     assert client.get("/leaderboards/").status_code == 500
     assert "ZeroDivisionError: division by zero" in lines()
 

@@ -1,0 +1,97 @@
+"""Two voters beside each other, item by item."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from accounts.rules import Viewer, allowed
+from annotations.models import Annotator
+from bank.forms.fields import whole_number
+from judging.protocols.replies import NONE_OF_THEM
+from leaderboard import votes
+from leaderboard.boards.behind.under_way import items_under_way, sees_labels
+from leaderboard.hidden import sealed_from
+from leaderboard.scope import Scope
+from leaderboard.votes import scores
+from stats.figures import two
+from stats.verdicts import majority
+
+MAJORITY = "majority"
+
+
+class NoSuchVoter(LookupError):
+    """This voter gave no verdict here, or the viewer may not see it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Voter:
+    """The majority, an annotator or a judge's run, with one verdict per item: index ``item``, values ``choice``; of
+    other kinds than pairs in words, as ``in_words`` writes them.
+    """
+
+    key: str
+    name: str
+    choices: "pd.Series[str]"
+
+
+def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
+    """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
+    pairwise = scope.kind.pairwise
+    items = scores.items_asked(scope)
+    if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
+        run = votes.judged_runs(scope).filter(pk=number).first()
+        if run is None:
+            raise NoSuchVoter(key)
+        group = list(votes.judged_runs(scope).filter(**run.alike))
+        frame = votes.of_runs(scope, group).frame if pairwise else scores.of_runs(scope, group)
+        name, frame = run.judge.titled, frame[frame["repeat"] == 0]
+    elif key == MAJORITY:
+        # Below staff there may be none that the view counts: the page then says that nothing is in common.
+        name = "people, mean" if scope.kind.by_mean else "people, majority"
+        frame = votes.labels_of(scope)[["item", "choice"]] if pairwise else scores.mean_by_item(scores.labels_of(scope))
+        if pairwise and len(frame):
+            frame = votes.shown_majority(majority(labels=frame, rule=scope.rule)).reset_index()
+        if not sees_labels(viewer):
+            held_ids = set(items_under_way(scope.benchmark).values_list("item_id", flat=True))
+            frame = frame[~frame["item"].isin(held_ids)]
+    else:
+        person = Annotator.objects.filter(pseudonym=key).first() if sees_labels(viewer) else None
+        if person is None:
+            raise NoSuchVoter(key)
+        labels = votes.labels_of(scope) if pairwise else scores.labels_of(scope)
+        name = person.shown(named=allowed(viewer, "read-names"))
+        frame = labels[labels["annotator"] == person.pk]
+    frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_from(scope))]
+    if not pairwise:
+        numbers = scope.kind.numbers(scope, frame, items)
+        frame = numbers[["item"]].assign(choice=numbers["value"].map(in_words))
+    return Voter(key, name, frame.set_index("item")["choice"])
+
+
+def in_words(verdict: Any) -> str:
+    """``4.33``; ``CAB`` of a ranking; words as they are."""
+    if isinstance(verdict, tuple):
+        return scores.as_letters(verdict)
+    return verdict if isinstance(verdict, str) else two(verdict)
+
+
+def side_by_side(first: Voter, second: Voter) -> pd.DataFrame:
+    """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided, and no
+    majority, count as the tie of pairs.
+    """
+    paired = pd.concat([first.choices, second.choices], axis=1, join="inner", keys=["first", "second"])
+    ties = dict.fromkeys(("undecided", votes.SPLIT), "tie")
+    first_said, second_said = (paired[side].astype(object).replace(ties) for side in ("first", "second"))
+    return paired.assign(same=first_said == second_said)
+
+
+MATCHES: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
+    "": lambda table: table["same"].notna(),
+    "same": lambda table: table["same"],
+    "different": lambda table: ~table["same"],
+    # MMBench, 4.3, Cases I and II: one of the two reads no option, or each another one.
+    "none": lambda table: ~table["same"] & table[["first", "second"]].eq(NONE_OF_THEM).any(axis=1),
+    "options": lambda table: ~table["same"] & table[["first", "second"]].ne(NONE_OF_THEM).all(axis=1),
+}
