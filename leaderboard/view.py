@@ -1,7 +1,7 @@
 """What may be asked of boards: every parameter of the pages, the API and the command once, and how a view is checked.
 
 A new definition (see ``scope``) is a parameter by itself; any other is an entry of ``PARAMETERS``, named by the
-tables that take it (``leaderboard.tables``).
+tables that take it (``leaderboard.registry``).
 """
 
 import math

@@ -135,7 +135,7 @@ def _tried(tools: Path, here: Path, database: dict[str, str]) -> int:
                 [
                     sys.executable,
                     "-c",
-                    "import django; django.setup(); from leaderboard.tables import TABLES; print(*TABLES)",
+                    "import django; django.setup(); from leaderboard.registry import TABLES; print(*TABLES)",
                 ],
                 environment,
             )

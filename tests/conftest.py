@@ -22,7 +22,7 @@ from accounts import installation_key
 from accounts.models import Role, User
 from evalsite.demo.llmfao import unpacked
 from leaderboard.kept import values as leaderboard_cache
-from leaderboard.pages import singly
+from leaderboard.show import singly
 from tests import chromium
 from tests.judging import outside
 from tests.once import key, once

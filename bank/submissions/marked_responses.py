@@ -1,7 +1,7 @@
 """Every model's stored responses compared with the answer keys, for the boards.
 
 What a single response says stays with the caller: nothing of it is stored, and the caller must guard what is shown (see
-``leaderboard.boards.keyed``).
+``leaderboard.boards.models.keyed``).
 """
 
 from collections.abc import Iterator, Mapping

@@ -43,8 +43,9 @@ from judging.judgments import releases
 from judging.models import Judge, Run
 from judging.runs.actions import start_run
 from judging.runs.juries import make_jury
-from leaderboard import boards, editions
-from leaderboard.actions import freeze
+from leaderboard import editions
+from leaderboard.boards import seen
+from leaderboard.frozen.actions import freeze
 from leaderboard.models import Snapshot
 from leaderboard.scope import HUMANS
 from leaderboard.view import scope_of
@@ -237,7 +238,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 def _freeze(benchmark: Benchmark, *, by: User, at: datetime) -> None:
     """A snapshot of the board of models by what people had said until then."""
     scope = scope_of(benchmark=benchmark, kind="pair", source=HUMANS)
-    board = replace(boards.models(scope), computed_at=at)
+    board = replace(seen.models(scope), computed_at=at)
     view = {"kind": scope.kind.name, "source": scope.source}
     snapshot = freeze(what="models", scope=scope, view=view, board=board, by=by)
     Snapshot.objects.filter(pk=snapshot.pk).update(created_at=at)

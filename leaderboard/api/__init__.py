@@ -14,11 +14,11 @@ from rest_framework.views import APIView
 
 from bank.models import Benchmark
 from leaderboard.api.described import rows_as
-from leaderboard.files import csv_text, json_lines
 from leaderboard.kept.pages import AGAIN_AFTER, WAITS, answered
+from leaderboard.registry import Table, rows_of
 from leaderboard.rows import Row
 from leaderboard.scope import BadScope
-from leaderboard.tables import Table, rows_of
+from leaderboard.show.files import csv_text, json_lines
 from leaderboard.view import PARAMETERS
 
 Parameters = dict[str, str]
@@ -64,7 +64,7 @@ class RowsView(APIView):
 
 
 class TableView(RowsView):
-    """The rows of a table, see ``leaderboard.tables``."""
+    """The rows of a table, see ``leaderboard.registry``."""
 
     table: Table
 

@@ -13,8 +13,8 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
-from leaderboard.boards.bias import Detail
-from leaderboard.boards.scores import ScoreRow
+from leaderboard.boards.biases.board import Detail
+from leaderboard.boards.models.scores import ScoreRow
 from leaderboard.rows import ENDS, SUFFIXES, Number, Row
 
 PLAIN: dict[Any, type[Any]] = {

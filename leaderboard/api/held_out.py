@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.api.base import sent
-from leaderboard import actions
+from leaderboard.held_out import actions
 from leaderboard.models import HeldOutRelease
 
 

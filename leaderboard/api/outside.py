@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from bank.api.base import sent
 from bank.api.strict import StrictSerializer
-from leaderboard import outside
+from leaderboard.boards.correlation import outside
 from leaderboard.models import OutsideScore
 
 

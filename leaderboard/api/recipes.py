@@ -22,8 +22,8 @@ from bank.recipes import store
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
 from leaderboard.api import NO_ROWS_YET, RowsView, as_rows, waits
-from leaderboard.boards import recipes as boards
-from leaderboard.boards.desiderata import QUALITIES, DesiderataRow, QualityCorrelationRow, desiderata
+from leaderboard.boards.recipes import board as boards
+from leaderboard.boards.recipes.desiderata import QUALITIES, DesiderataRow, QualityCorrelationRow, desiderata
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.kept.pages import answered
 from leaderboard.rows import Row

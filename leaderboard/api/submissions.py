@@ -19,8 +19,8 @@ from bank.submissions import Closed, Exceeded, Refused, actions
 from bank.submissions.check import Checked
 from judging.runs import submissions as queue
 from leaderboard import submissions
-from leaderboard.forms import LARGEST, TOO_LARGE
-from leaderboard.pages import submissions as shown
+from leaderboard.submissions import LARGEST, TOO_LARGE
+from leaderboard.submissions import page as shown
 
 
 class SubmissionSerializer(serializers.ModelSerializer[Submission]):

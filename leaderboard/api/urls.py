@@ -4,7 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from leaderboard.api import editions, held_out, outside, recipes, snapshots, submissions, view_of
-from leaderboard.tables import COMPARE_JUDGES, COMPARE_MODELS, TABLES
+from leaderboard.registry import COMPARE_JUDGES, COMPARE_MODELS, TABLES
 
 
 def _title(name: str) -> str:

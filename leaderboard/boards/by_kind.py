@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from judging.models import Run
-from leaderboard.boards import bias, judge_board, keyed, pairs, scores, versus
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.boards.bias import BiasBoard
-from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.versus import Versus
+from leaderboard.boards.biases import board as bias
+from leaderboard.boards.biases.board import BiasBoard
+from leaderboard.boards.judges import board as judge_board
+from leaderboard.boards.judges.board import JudgesBoard
+from leaderboard.boards.models import keyed, pairs, scores
+from leaderboard.boards.versus import board as versus
+from leaderboard.boards.versus.board import Versus
 from leaderboard.kinds import Kind
 from leaderboard.scope import Scope
 

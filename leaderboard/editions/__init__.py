@@ -35,7 +35,6 @@ from bank.submissions import totals
 from bank.submissions.addressed import answers_to_judges
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards import judge_board, keyed, models, pairs, scores
 from leaderboard.boards.base import CODED as CODED_WORDS
 from leaderboard.boards.base import (
     ModelRow,
@@ -47,10 +46,13 @@ from leaderboard.boards.base import (
     whole_from_text,
 )
 from leaderboard.boards.by_kind import makers_of
-from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
-from leaderboard.boards.keyed import fact_hash
-from leaderboard.boards.pairs import PairRow, PairsBoard
-from leaderboard.boards.scores import ScoresBoard
+from leaderboard.boards.judges import board as judge_board
+from leaderboard.boards.judges.board import JudgeRow, JudgesBoard
+from leaderboard.boards.models import keyed, pairs, scores
+from leaderboard.boards.models.keyed import fact_hash
+from leaderboard.boards.models.pairs import PairRow, PairsBoard
+from leaderboard.boards.models.scores import ScoresBoard
+from leaderboard.boards.seen import models
 from leaderboard.editions.in_steps import Told, best_alone, is_told, strengths, told_to_senders, unreleased
 from leaderboard.editions.in_steps import rows_of as stepped_rows
 from leaderboard.hidden import (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bank.models import Submission
 from leaderboard.boards.base import ModelRow
+from leaderboard.methods import IN_STEPS
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 from stats import ladder
@@ -19,7 +20,6 @@ from stats.figures import number_of
 from stats.proportions import wilson
 
 NO_BETTER = "no better than the best that its sender was told of"
-STEP = "ladder"  # the method of such a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Told:
             f"told in steps of {self.step} of {number_of(self.n, 'sample')} ({points:.1f} % of the scale), rounded "
             "down; the interval holds for all scores within the step"
         )
-        return Number(value, least, most, n=self.n, method=STEP, reason=reason)
+        return Number(value, least, most, n=self.n, method=IN_STEPS, reason=reason)
 
 
 def unreleased(scope: Scope) -> list[Submission]:
@@ -101,7 +101,7 @@ def rows_of(scope: Scope, exact: Sequence[ModelRow], told: Mapping[str, Told]) -
 
 def is_told(method: str, reason: str) -> bool:
     """Whether a number with these is that of a model that is told in steps."""
-    return method == STEP or reason == NO_BETTER
+    return method == IN_STEPS or reason == NO_BETTER
 
 
 def strengths(scope: Scope, rows: Sequence[ModelRow], anchor: Number) -> dict[str, Number]:

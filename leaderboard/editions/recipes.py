@@ -23,10 +23,10 @@ from bank.models import Benchmark, Recipe
 from bank.recipes import store
 from bank.recipes.spec import PLAIN, Spec
 from leaderboard import editions
-from leaderboard.boards import recipes as boards
 from leaderboard.boards.base import CODED, as_interval
-from leaderboard.boards.keyed import fact_hash, kept_half
-from leaderboard.boards.recipes import RecipeRow
+from leaderboard.boards.models.keyed import fact_hash, kept_half
+from leaderboard.boards.recipes import board as boards
+from leaderboard.boards.recipes.board import RecipeRow
 from leaderboard.editions import Cells, Refused
 from leaderboard.hidden import samples_with_open_keys
 from leaderboard.models import RecipeEdition

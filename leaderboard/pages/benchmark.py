@@ -14,7 +14,7 @@ from bank import guard
 from bank.models import Item, Sample, SampleImage
 from leaderboard import kinds, votes
 from leaderboard.benchmarks import benchmark_counts
-from leaderboard.boards.contents import contents_of
+from leaderboard.boards.models.contents import contents_of
 from leaderboard.pages import home, pictures
 from leaderboard.pages.sealed import Sealed, sealed_of
 from leaderboard.scope import Scope

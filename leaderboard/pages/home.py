@@ -17,20 +17,23 @@ from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from bank.recipes import store
 from judging.models import Judgment, Run
-from leaderboard import boards, votes
+from leaderboard import votes
 from leaderboard.benchmarks import BenchmarkCounts, benchmark_counts, newest_visible
+from leaderboard.boards import seen
 from leaderboard.boards.base import ModelRow, ModelsBoard
-from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
+from leaderboard.boards.behind import item_page as one_item
+from leaderboard.boards.behind import votes_page
+from leaderboard.boards.judges.board import MAJORITY, JudgeRow, JudgesBoard
+from leaderboard.boards.models import page as models_page
 from leaderboard.hidden import sealed_items
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
-from leaderboard.pages import marks, one_item, pictures, plots, sharing
-from leaderboard.pages import models as models_page
-from leaderboard.pages import votes as votes_page
-from leaderboard.pages.provenance import verdicts_link
+from leaderboard.pages import pictures
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope
+from leaderboard.show import marks, plots, sharing
+from leaderboard.show.provenance import verdicts_link
 from leaderboard.sight import JUDGES
 from leaderboard.view import Address, Source, rows_behind, source_of
 from stats.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
@@ -305,11 +308,11 @@ def _people(place: _Place, scale: marks.Axis) -> SafeString:
 def _place(counts: BenchmarkCounts, address: Address) -> _Place:
     source = source_of(address)
     try:
-        board = boards.models(source.scope)
+        board = seen.models(source.scope)
     except BadScope as error:
         board = ModelsBoard([], [str(error)])
     of_judges = replace(address, page="leaderboard:judges").scope()
-    judges = boards.judges(of_judges)
+    judges = seen.judges(of_judges)
     kind = source.scope.kind
     main = kind.shapes.get(board.ranked_by, kind.shape).main.name
     return _Place(counts, address, source, board, judges, main, of_judges.kind)

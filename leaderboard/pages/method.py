@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 from markdown_it import MarkdownIt
 
-from leaderboard.pages import marks
+from leaderboard.show import marks
 from stats.figures import signed
 
 READERS, FORMULAS = "docs/method.md", "docs/statistics.md"

@@ -12,22 +12,22 @@ from django.urls import reverse
 from bank.models import EvaluatedModel
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
-from leaderboard import boards
+from leaderboard.boards import seen
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
-from leaderboard.boards.pairs import PairsBoard
+from leaderboard.boards.biases import page as bias_page
+from leaderboard.boards.judges.board import JudgeRow, JudgesBoard
+from leaderboard.boards.models.page import as_shown, is_provisional, model_pages, simulated
+from leaderboard.boards.models.pairs import PairsBoard
+from leaderboard.boards.models.scored_page import shape_of
 from leaderboard.lookups import runs_of
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
-from leaderboard.pages import bias as bias_page
-from leaderboard.pages.models import as_shown, is_provisional, model_pages, simulated
-from leaderboard.pages.plots import FEWEST, Figure, ForestRow, Plot, Point, Rows
-from leaderboard.pages.scored import shape_of
-from leaderboard.pages.sharing import titled
-from leaderboard.pages.singly import singly
-from leaderboard.pages.table import tick_of
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope, Scope
+from leaderboard.show.plots import FEWEST, Figure, ForestRow, Plot, Point, Rows
+from leaderboard.show.sharing import titled
+from leaderboard.show.singly import singly
+from leaderboard.show.table import tick_of
 from leaderboard.sight import JUDGES, Sight
 from leaderboard.view import PEOPLE_IN_WORDS, Address, source_of
 from stats.figures import dollars, listed, number_of, signed, tick, whole, with_interval
@@ -60,7 +60,7 @@ def _first(address: Address, names: Sequence[str]) -> Picture | None:
 def of_judges(address: Address) -> Plot | None:
     """Agreement with people against the price of 1,000 verdicts; None where fewer than three judges have one."""
     sight = address.sight(JUDGES)
-    return plot_of_judges(address, sight, boards.judges(sight.scope))
+    return plot_of_judges(address, sight, seen.judges(sight.scope))
 
 
 def plot_of_judges(address: Address, sight: Sight, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
@@ -99,7 +99,7 @@ def judges_in_rows(address: Address) -> Rows | None:
     """Judges by how far they agree with people, beside one more person; None where none was asked enough."""
     sight = address.sight(JUDGES)
     scope = sight.scope
-    board = boards.judges(scope)
+    board = seen.judges(scope)
     if not (board.against and sight.live):
         return None
     metric = scope.kind.metric("", board.measured)
@@ -152,7 +152,7 @@ def of_models(address: Address) -> Plot | None:
     """Ratings against the price of a million tokens; None where fewer than three models have both."""
     source = source_of(address)
     scope = source.scope
-    board = boards.models(scope)
+    board = seen.models(scope)
     if not board.rated or source.sight.only_editions:
         return None
     board = cast(PairsBoard, board)
@@ -188,7 +188,7 @@ def models_in_rows(address: Address) -> Rows | None:
     """Models by their rating or main number; None where none has been counted enough."""
     source = source_of(address)
     scope = source.scope
-    board = boards.models(scope)
+    board = seen.models(scope)
     if source.sight.only_editions:
         return None
     main, anchor = shape_of(scope, board).main, scope.anchor if board.rated else ""
@@ -223,7 +223,7 @@ def _decided_by(scope: Scope, board: ModelsBoard) -> str:
 
 def biases_in_rows(address: Address) -> Rows | None:
     """The bias that sways a judge most, of all judges."""
-    board = boards.bias_of(address.scope())
+    board = seen.bias_of(address.scope())
     return bias_page.picture_of(board, address.kind, address.benchmark.titled)
 
 

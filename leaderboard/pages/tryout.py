@@ -18,8 +18,8 @@ from judging.models import Judgment, Run
 from judging.protocols import replies
 from judging.runs import plan, tryouts
 from judging.runs.estimates import Estimate, estimate
-from leaderboard.pages import one_item
-from leaderboard.pages import votes as votes_page
+from leaderboard.boards.behind import item_page as one_item
+from leaderboard.boards.behind import votes_page
 from stats.figures import NONE, dollars
 
 WORDS = {"first": "First", "second": "Second", "tie": "Tie"}

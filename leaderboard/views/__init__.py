@@ -14,6 +14,7 @@ from bank.models import Benchmark
 from bank.recipes import store
 from bank.views.common import benchmark_named
 from leaderboard.benchmarks import benchmark_counts, newest_visible
+from leaderboard.frozen.page import citation_of
 from leaderboard.kept.pages import prepared
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import available
@@ -22,9 +23,8 @@ from leaderboard.pages import dashboard, search
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
-from leaderboard.pages.snapshots import citation_of
+from leaderboard.registry import BOARDS
 from leaderboard.submissions import open_benchmarks
-from leaderboard.tables import BOARDS
 from leaderboard.view import Address
 from leaderboard.views.frame import frame, of_benchmark
 

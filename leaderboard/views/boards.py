@@ -15,40 +15,40 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
-from leaderboard import boards, outside, votes
-from leaderboard.boards import abilities, lengths, repeats, reviews, standin, versions
-from leaderboard.boards.agreement import AgreementBoard
+from leaderboard import votes
+from leaderboard.boards import seen
+from leaderboard.boards.agreement import page as agreement_page
+from leaderboard.boards.agreement.board import AgreementBoard
 from leaderboard.boards.base import Board, KeptBoard, ModelsBoard, whole_from_text
 from leaderboard.boards.behind.under_way import sees_labels
-from leaderboard.boards.bias import BiasBoard
+from leaderboard.boards.biases import page as bias_page
+from leaderboard.boards.biases.board import BiasBoard
 from leaderboard.boards.by_kind import makers_of
-from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.pairs import PairsBoard
-from leaderboard.boards.standin import StandInBoard
-from leaderboard.forms import OutsideForm
+from leaderboard.boards.correlation import languages_page, outside
+from leaderboard.boards.correlation import page as correlation_page
+from leaderboard.boards.correlation.board import correlated
+from leaderboard.boards.judges import page as judges_page
+from leaderboard.boards.judges import repeats, reviews, versions
+from leaderboard.boards.judges import stand_in as standin
+from leaderboard.boards.judges import stand_in_page as standin_page
+from leaderboard.boards.judges.board import JudgesBoard
+from leaderboard.boards.judges.stand_in import StandInBoard
+from leaderboard.boards.models import abilities, lengths, lengths_page, matrix_page, scored_page
+from leaderboard.boards.models import page as models_page
+from leaderboard.boards.models.pairs import PairsBoard
 from leaderboard.kept.pages import answered
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
 from leaderboard.models import Snapshot
-from leaderboard.pages import agreement as agreement_page
-from leaderboard.pages import bias as bias_page
-from leaderboard.pages import correlation as correlation_page
-from leaderboard.pages import judges as judges_page
-from leaderboard.pages import languages as languages_page
-from leaderboard.pages import lengths as lengths_page
-from leaderboard.pages import matrix as matrix_page
-from leaderboard.pages import models as models_page
-from leaderboard.pages import pickers, pictures, provenance
-from leaderboard.pages import scored as scored_page
-from leaderboard.pages import standin as standin_page
-from leaderboard.pages.marks import Chip
-from leaderboard.pages.singly import singly, table_or_words
-from leaderboard.pages.table import SHOW, Table
-from leaderboard.rankings.correlation import correlated
+from leaderboard.pages import pictures
+from leaderboard.registry import TABLES
 from leaderboard.scope import DEFINITIONS, JUDGED, ONCE, SAMPLES, WEIGHT, BadScope, Scope, in_words
+from leaderboard.show import pickers, provenance
+from leaderboard.show.marks import Chip
+from leaderboard.show.singly import singly, table_or_words
+from leaderboard.show.table import SHOW, Table
 from leaderboard.sight import JUDGES, Sight
-from leaderboard.tables import TABLES
 from leaderboard.view import (
     OF_PEOPLE,
     OF_VERDICTS,
@@ -59,6 +59,7 @@ from leaderboard.view import (
     read_address,
     source_of,
 )
+from leaderboard.views.forms import OutsideForm
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
 from stats.figures import Write, number_of, percent, two, whole, without_interval
 
@@ -66,7 +67,7 @@ from stats.figures import Write, number_of, percent, two, whole, without_interva
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = source_of(address)
     scope, sight = source.scope, source.sight
-    every = boards.models(scope)
+    every = seen.models(scope)
     shown = models_page.filtered_board(address, every)
     board = shown.board
     labelled = scope.source in PEOPLE_IN_WORDS and not scope.kind.keyed and sight.live
@@ -85,7 +86,7 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     if board.rows:
         if board.rated:
             lost: list[str] = []
-            beside = singly("The other rating", lambda: boards.rated_otherwise(scope, board), lost.append)
+            beside = singly("The other rating", lambda: seen.rated_otherwise(scope, board), lost.append)
             template, of_models = "_models", _models_context(address, sight, cast(PairsBoard, board), beside=beside)
             of_models["notes"] = [*of_models["notes"], *lost]
         else:
@@ -201,7 +202,7 @@ def _apart(board: ModelsBoard, write: Write) -> Table | None:
 
 def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     sight = address.sight(JUDGES)
-    scope, board = sight.scope, boards.judges(sight.scope)
+    scope, board = sight.scope, seen.judges(sight.scope)
     selects = [
         *(judges_page.selects(address, board, scope.kind) if board.rows else []),
         *pickers.definition_selects(scope, *judges_page.definitions(board, scope.kind)),
@@ -277,7 +278,7 @@ BELOW_JUDGES = {
 }
 
 
-SHOWN = (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED, boards.HELD_OUT)  # of the notes of a board
+SHOWN = (AS_PUBLISHED, seen.SIMULATED, seen.PARTLY_SIMULATED, seen.HELD_OUT)  # of the notes of a board
 
 
 def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[str, Any]:
@@ -286,7 +287,7 @@ def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[
     lost: list[str] = []
 
     def of_biases() -> dict[int, list[Chip]]:
-        return bias_page.chips_of(address, boards.bias_of(scope), scope.kind)
+        return bias_page.chips_of(address, seen.bias_of(scope), scope.kind)
 
     def of_test() -> StandInBoard:
         return standin.stand_ins(scope, standin_page.epsilon_of(address))
@@ -322,7 +323,7 @@ def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[
 
 def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
     sight = address.sight()
-    scope, board = sight.scope, boards.bias_of(sight.scope)
+    scope, board = sight.scope, seen.bias_of(sight.scope)
     selects = [*pickers.sample_selects(address), *pickers.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
     if any(row.run for row in board.rows):  # people alone are nothing to compare with
@@ -418,7 +419,7 @@ def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeSt
 
 def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
     sight = address.sight()
-    scope, board = sight.scope, boards.agreement_of(sight.scope)
+    scope, board = sight.scope, seen.agreement_of(sight.scope)
     selects = [
         *([agreement_page.metric_select(address)] if board.rows else []),
         *pickers.sample_selects(address),

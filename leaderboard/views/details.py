@@ -17,12 +17,12 @@ from bank.views.common import told
 from judging import protocols
 from judging.models import Judge, Run
 from judging.runs import tryouts
-from leaderboard.forms import TryoutForm
+from leaderboard.frozen.page import citation_of
 from leaderboard.kept.pages import prepared
 from leaderboard.pages import tryout
-from leaderboard.pages.judge_detail import judge_page
-from leaderboard.pages.model_detail import model_page
-from leaderboard.pages.snapshots import citation_of
+from leaderboard.pages.judge import judge_page
+from leaderboard.pages.model import model_page
+from leaderboard.views.forms import TryoutForm
 
 
 @requires("read-public")

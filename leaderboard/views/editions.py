@@ -11,9 +11,9 @@ from accounts.rules import BY_NAME, requires
 from judging.models import Run
 from judging.protocols.in_words import settings_in_words
 from leaderboard import editions
+from leaderboard.editions.page import revealed_by
 from leaderboard.hidden import hidden_split
 from leaderboard.models import Edition
-from leaderboard.pages.editions import revealed_by
 from leaderboard.pages.sealed import sealed_of
 from leaderboard.scope import BadScope
 from leaderboard.view import Address

@@ -17,14 +17,14 @@ from accounts.http import page_of
 from accounts.rules import allowed
 from bank.intake import parquet
 from leaderboard.benchmarks import BenchmarkCounts, benchmark_counts, versions_of
-from leaderboard.boards import Board
+from leaderboard.boards.base import Board
 from leaderboard.hidden import sealed_items, unseen_runs
 from leaderboard.kept.values import until_changed
-from leaderboard.pages import pickers
-from leaderboard.pages.table import SHOW, Chooser, Table
+from leaderboard.registry import TABLES
 from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.show import pickers
+from leaderboard.show.table import SHOW, Chooser, Table
 from leaderboard.sight import Sight, Withheld
-from leaderboard.tables import TABLES
 from leaderboard.view import OF_PEOPLE, OF_VERDICTS, OF_VOTES, Address, read_address
 from stats.figures import listed, number_of
 

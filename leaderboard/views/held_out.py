@@ -7,13 +7,13 @@ from accounts.http import done, form_page, person
 from accounts.rules import BY_NAME, requires
 from bank.views.common import faults_in
 from judging.protocols.in_words import settings_in_words
-from leaderboard import actions
-from leaderboard.boards.held_out import releases
-from leaderboard.forms import HeldOutForm
+from leaderboard.held_out import actions
+from leaderboard.held_out.board import releases
+from leaderboard.held_out.page import table_of
 from leaderboard.hidden import held_out_in
 from leaderboard.models import HeldOutRelease
-from leaderboard.pages.held_out import table_of
 from leaderboard.view import Address
+from leaderboard.views.forms import HeldOutForm
 from leaderboard.views.frame import of_benchmark, table_files
 
 

@@ -6,8 +6,8 @@ from django.shortcuts import render
 from accounts.http import done, form_page, of_this_site, person
 from accounts.rules import allowed, requires
 from bank.views.common import faults_in
-from leaderboard import outside
-from leaderboard.forms import OutsideForm
+from leaderboard.boards.correlation import outside
+from leaderboard.views.forms import OutsideForm
 from leaderboard.views.gone import gone
 
 

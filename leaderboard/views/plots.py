@@ -10,22 +10,23 @@ from django.utils.text import get_valid_filename
 
 from accounts.http import attached
 from accounts.rules import requires
-from leaderboard import boards
-from leaderboard.boards import Board
+from leaderboard.boards import seen
+from leaderboard.boards.agreement import page as agreement_page
+from leaderboard.boards.base import Board
 from leaderboard.boards.behind.under_way import sees_labels
-from leaderboard.boards.pairs import PairsBoard
+from leaderboard.boards.biases import page as bias_page
+from leaderboard.boards.correlation import page as correlation_page
+from leaderboard.boards.correlation.board import correlated
+from leaderboard.boards.judges import page as judges_page
+from leaderboard.boards.models import matrix_page
+from leaderboard.boards.models import page as models_page
+from leaderboard.boards.models.pairs import PairsBoard
+from leaderboard.frozen import page as snapshots_page
 from leaderboard.kept.pages import answered, prepared
-from leaderboard.pages import agreement as agreement_page
-from leaderboard.pages import bias as bias_page
-from leaderboard.pages import correlation as correlation_page
-from leaderboard.pages import drawing, pictures, plots, sharing
-from leaderboard.pages import judges as judges_page
-from leaderboard.pages import matrix as matrix_page
-from leaderboard.pages import models as models_page
-from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.sharing import Source
-from leaderboard.rankings.correlation import correlated
+from leaderboard.pages import pictures
 from leaderboard.scope import JUDGED, BadScope
+from leaderboard.show import drawing, plots, sharing
+from leaderboard.show.sharing import Source
 from leaderboard.view import OF_VERDICTS, OF_VOTES, Address, read_address, source_of
 
 OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS)
@@ -34,11 +35,11 @@ OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all",
 
 def _forest(address: Address) -> SafeString:
     scope = source_of(address).scope
-    board = models_page.filtered_board(address, boards.models(scope)).board
+    board = models_page.filtered_board(address, seen.models(scope)).board
     if not board.rated:
         raise BadScope("Only boards of pairs have ratings.")
     board = cast(PairsBoard, board)
-    ratings = models_page.Ratings.of(board, boards.rated_otherwise(scope, board))
+    ratings = models_page.Ratings.of(board, seen.rated_otherwise(scope, board))
     return models_page.forest(board, scope.anchor, ratings)
 
 
@@ -61,14 +62,14 @@ def _drawable(board: B) -> B:
 
 def _judges(address: Address) -> SafeString:
     scope = address.scope()
-    board = _drawable(boards.judges(scope))
+    board = _drawable(seen.judges(scope))
     page = judges_page.build_judges_page(address, board, kind=scope.kind)
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
     return plots.heatmap(page.table, title=title, low="15 or more below one more person", high="level or better")
 
 
 def _agreement(address: Address) -> SafeString:
-    board = _drawable(boards.agreement_of(address.scope()))
+    board = _drawable(seen.agreement_of(address.scope()))
     page = agreement_page.build_agreement_page(address, board, single=sees_labels(address.viewer))
     title = f"{page.metric_label} of every two: {address.benchmark.title}"
     return plots.heatmap(page.matrix, title=title, low=page.heat_low, high=page.heat_high)
@@ -81,7 +82,7 @@ def _correlation(address: Address) -> SafeString:
 
 
 def _bias(address: Address) -> SafeString:
-    board = _drawable(boards.bias_of(address.scope()))
+    board = _drawable(seen.bias_of(address.scope()))
     return bias_page.plot_of(board, address.params.get("metric", ""), address.kind)
 
 

@@ -24,18 +24,18 @@ from bank.recipes import text as recipe_text
 from bank.views.common import faults_in, told
 from judging.models import Evaluation
 from judging.recipes import evaluations
-from leaderboard import files
-from leaderboard.boards import recipes as boards
-from leaderboard.boards.desiderata import QUALITIES, desiderata
-from leaderboard.boards.recipes import RecipeBoard
+from leaderboard.boards.models import page as models_page
+from leaderboard.boards.recipes import board as boards
+from leaderboard.boards.recipes import page as pages
+from leaderboard.boards.recipes.board import RecipeBoard
+from leaderboard.boards.recipes.desiderata import QUALITIES, desiderata
+from leaderboard.boards.versus import page as versus
 from leaderboard.editions import recipes as recipe_editions
-from leaderboard.forms import EvaluateForm, RecipeForm
 from leaderboard.kept.pages import answered, sees_many_answers
-from leaderboard.pages import models as models_page
-from leaderboard.pages import recipe_answers as answers_page
-from leaderboard.pages import recipe_editor as editing
-from leaderboard.pages import recipes as pages
-from leaderboard.pages import versus
+from leaderboard.recipes import answers as answers_page
+from leaderboard.recipes import editor as editing
+from leaderboard.show import files
+from leaderboard.views.forms import EvaluateForm, RecipeForm
 
 HERE = {"section": "recipes"}
 TAKEN = "There is a recipe of this name that nobody has used yet: give another name, or change that one"

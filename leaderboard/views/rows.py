@@ -9,20 +9,21 @@ from django.shortcuts import get_object_or_404, render
 import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
-from leaderboard import disagreements as apart
 from leaderboard import votes as verdicts
 from leaderboard.boards.base import cached
+from leaderboard.boards.behind import answers_page as single_answers
+from leaderboard.boards.behind import disagreements as apart
+from leaderboard.boards.behind import item_page as one_item
+from leaderboard.boards.behind import votes_page
 from leaderboard.boards.behind.under_way import items_under_way, sees_labels
 from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, side_by_side, voter
 from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
+from leaderboard.boards.models.page import simulated
 from leaderboard.kept.pages import prepared
 from leaderboard.lookups import has_answered, names_of
-from leaderboard.pages import answers as single_answers
-from leaderboard.pages import one_item, pickers, provenance
-from leaderboard.pages import votes as votes_page
-from leaderboard.pages.models import simulated
-from leaderboard.pages.pickers import pick
 from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.show import pickers, provenance
+from leaderboard.show.pickers import pick
 from leaderboard.view import OF_PEOPLE, OF_VOTES, RULES_IN_WORDS, Address, source_of
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 

@@ -15,14 +15,15 @@ from accounts.http import done, person
 from accounts.models import User
 from accounts.rules import BY_NAME, class_of, requires
 from bank.models import Benchmark
-from leaderboard import actions, files
+from leaderboard.frozen import actions
+from leaderboard.frozen import page as snapshots_page
 from leaderboard.kept.pages import is_large, prepared
 from leaderboard.kept.values import until_changed
 from leaderboard.models import Snapshot
 from leaderboard.pages import benchmark as benchmark_page
-from leaderboard.pages import snapshots as snapshots_page
+from leaderboard.registry import BOARDS
 from leaderboard.scope import BadScope
-from leaderboard.tables import BOARDS
+from leaderboard.show import files
 from leaderboard.view import OF_VOTES, Address, board_scope
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, of_benchmark

@@ -23,9 +23,9 @@ from bank.submissions import Exceeded, Refused, actions, ladder
 from bank.views.common import faults_in, told
 from judging.runs import submissions as queue
 from leaderboard import submissions
-from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
-from leaderboard.pages import submissions as shown
-from leaderboard.pages.model_detail import on_boards
+from leaderboard.pages.model import on_boards
+from leaderboard.submissions import page as shown
+from leaderboard.views.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
 
 PAGE = 50
 MARKS = 100

@@ -9,15 +9,15 @@ from django.shortcuts import render
 from accounts.rules import requires
 from judging.models import Run
 from judging.runs.compare import CannotCompare, compare
-from leaderboard import boards
-from leaderboard.boards import versus as two
+from leaderboard.boards import seen
+from leaderboard.boards.behind import votes_page
+from leaderboard.boards.models.page import as_shown, simulated
+from leaderboard.boards.versus import board as two
+from leaderboard.boards.versus import page as versus_page
 from leaderboard.kept.pages import prepared
 from leaderboard.kept.values import until_changed
-from leaderboard.pages import pickers, provenance
-from leaderboard.pages import versus as versus_page
-from leaderboard.pages import votes as votes_page
-from leaderboard.pages.models import as_shown, simulated
 from leaderboard.scope import DEFINITIONS, SAMPLES, BadScope, Scope, in_words
+from leaderboard.show import pickers, provenance
 from leaderboard.view import OF_PEOPLE, OF_VERDICTS, OF_VOTES, Address, judge_run, source_of
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
@@ -29,9 +29,9 @@ def models(request: HttpRequest, address: Address) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
     source = source_of(address)
     scope = source.scope
-    names = sorted((row.model for row in boards.models(scope).rows), key=str.casefold)
+    names = sorted((row.model for row in seen.models(scope).rows), key=str.casefold)
     a, b = address.params.get("a", ""), address.params.get("b", "")
-    result = _kept(address, lambda: boards.two_models(scope, a, b)) if a and b else None
+    result = _kept(address, lambda: seen.two_models(scope, a, b)) if a and b else None
     selects = [
         *versus_page.side_selects(address, names),
         *pickers.verdict_selects(address, source),
@@ -59,7 +59,7 @@ def judges(request: HttpRequest, address: Address) -> HttpResponse:
     beside = _beside(address, first, second)
     result = None
     try:
-        result = _kept(address, lambda: boards.two_judges(scope, first, second)) if first and second else None
+        result = _kept(address, lambda: seen.two_judges(scope, first, second)) if first and second else None
     except BadScope:
         if not beside:
             raise  # else one of them is on no board: it goes on, or was tried out

@@ -20,7 +20,7 @@ from django.utils import timezone
 from accounts.models import Mail, Notice, Role, User
 from bank import database
 from leaderboard.kept import values
-from leaderboard.tables import TABLES
+from leaderboard.registry import TABLES
 
 MOST = 25  # further addresses that links lead to
 BITS = (False, True)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from leaderboard.tables import TABLES
+from leaderboard.registry import TABLES
 from tests.access.world import PUBLIC
 
 LISTS = ("judgments", "runs", "labels", "items", "responses", "samples", "campaigns", "models", "submissions")

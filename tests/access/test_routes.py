@@ -4,7 +4,7 @@ import pytest
 from django.urls import NoReverseMatch, reverse
 
 from accounts.rules import RULES, rule_of
-from leaderboard.tables import TABLES
+from leaderboard.registry import TABLES
 from tests.access.conftest import ROLES
 from tests.access.world import PRIVATE, PUBLIC, routes
 

@@ -23,7 +23,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import pytest
 
-from leaderboard.tables import BOARDS, TABLES
+from leaderboard.registry import BOARDS, TABLES
 from tests.access.served_world import PASSWORD, WORDS
 from tests.access.test_links import shape
 from tests.judging.outside import Installation, with_tables

@@ -18,7 +18,7 @@ from accounts.models import User
 from bank.models import Benchmark, Sample, SubmissionRules, ToldScore
 from bank.submissions import actions, ladder
 from bank.submissions.scoring import is_kept
-from leaderboard.pages.submissions import scores_as_json
+from leaderboard.submissions.page import scores_as_json
 from tests.bank.test_submissions import EVERY, LABELS, NOON
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from bank.models import Benchmark, Response, Sample, SampleImage
 from judging.models import Attempt, Collected, Run
 from judging.runs import actions
 from judging.runs.actions import start_collecting
-from leaderboard.boards import models
+from leaderboard.boards.seen import models
 from leaderboard.view import scope_of
 from tests.hidden import show, write_criterion
 from tests.judging.server import Server, answer, completion, error

@@ -7,7 +7,7 @@ import pytest
 
 from bank.models import Benchmark
 from judging.models import Run
-from leaderboard import boards
+from leaderboard.boards import seen
 from leaderboard.models import Snapshot
 from leaderboard.view import scope_of
 
@@ -33,7 +33,7 @@ def test_rankings_and_two_of_a_kind_leave_by_the_api_as_the_pages_show_them(vote
     rows = got(client, "leaderboards/judges/compare/", a=f"run-{one}", b=f"run-{other}").json()
     scope = scope_of(benchmark="grove")
     assert [row["difference"] for row in rows] == [
-        row.difference.value for row in boards.two_judges(scope, one, other).measures
+        row.difference.value for row in seen.two_judges(scope, one, other).measures
     ]
     rows = got(client, "leaderboards/models/compare/", a="Alder", b="Cedar", source="keen").json()
     assert max(row["difference_low"] or 0 for row in rows) > 0

@@ -5,7 +5,7 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from leaderboard.tables import TABLES
+from leaderboard.registry import TABLES
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.test_keyed_boards import quiz
 from tests.leaderboard.test_tables import NEEDED, got

@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from bank.models import EvaluatedModel
 from judging.models import Judge
-from leaderboard.boards import bias_of
+from leaderboard.boards.seen import bias_of
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels, pairs

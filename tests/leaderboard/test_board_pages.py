@@ -16,7 +16,7 @@ from django.urls import reverse
 from annotations.models import Campaign, Label
 from bank.models import Benchmark, Item
 from judging.models import Judgment, Run, RunItem
-from leaderboard.boards import standin
+from leaderboard.boards.judges import stand_in as standin
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, SECRET, by_model, judgments, labels
 from tests.markup import flat

@@ -6,7 +6,8 @@ from django.db import transaction
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from bank.samples.items import ItemSpec, ensure_items
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard import boards, votes
+from leaderboard import votes
+from leaderboard.boards import seen
 from leaderboard.scope import NO_ELO
 from leaderboard.view import scope_of
 
@@ -47,8 +48,8 @@ def say(run, choice, *, items=None, repeat=0):
 def board(run):
     """The rows as this process makes them, which must be those of one that kept nothing."""
     scope = scope_of(benchmark=run.benchmark, source="j", elo=NO_ELO)
-    rows = boards.models(scope).as_json()
-    assert boards.models(scope).as_json() == rows
+    rows = seen.models(scope).as_json()
+    assert seen.models(scope).as_json() == rows
     return {row["model"]: row for row in rows}
 
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_expit
 
 from bank.models import Benchmark, Response
-from leaderboard.boards import controlled
+from leaderboard.boards.models import controlled
 from leaderboard.models import Snapshot
 from stats.controlled import length_controlled_rates
 from tests.bank.conftest import picture

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from bank.models import Benchmark
-from leaderboard import boards
-from leaderboard.rankings.correlation import correlations, usual_scope
+from leaderboard.boards import seen
+from leaderboard.boards.correlation.board import correlations, usual_scope
 from leaderboard.rows import plain
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, responses, samples
@@ -62,7 +62,7 @@ def test_the_spread_over_a_judges_repeats_is_told_by_model(brought, client):
     rows = plain(correlations(scope_of(benchmark=grove), []).repeats)
     assert {row["model"] for row in rows} == set(MODELS)
     assert all(row["repeats"] == 3 and row["sd"] >= 0 for row in rows)
-    whole = by_model(boards.models(scope_of(benchmark=grove, source="keen")).as_json())
+    whole = by_model(seen.models(scope_of(benchmark=grove, source="keen")).as_json())
     for row in rows:  # every repeat has the same items: the mean of the rates is the rate of all
         assert row["mean"] == pytest.approx(whole[row["model"]]["win_rate"])
         levels = whole[row["model"]]["levels"]
@@ -103,11 +103,11 @@ def test_home_shows_mean_scores_and_the_judges_that_correlate_with_them(brought,
     brought("labels", scores(0.4, 1, annotator="Ada"))
     brought("judgments", [*scores(0.3, 2, judge="keen"), *scores(3, 3, judge="dull")])
     html = page(client, "/")
-    rows = boards.models(scope_of(benchmark="grove", kind="score")).as_json()
+    rows = seen.models(scope_of(benchmark="grove", kind="score")).as_json()
     assert minis(html, "Best models") == [(row["model"], f"{row['score']:.2f}") for row in rows]
     judged = [
         (row["judge"], f"{row['value']:.2f}")
-        for row in boards.judges(scope_of(benchmark="grove", kind="score")).as_json()
+        for row in seen.judges(scope_of(benchmark="grove", kind="score")).as_json()
         if (row["metric"], row["reference"], row["source_dataset"]) == ("pearson", "majority", "all")
     ]
     assert minis(html, "Judges nearest to people") == sorted(judged, key=lambda pair: -float(pair[1]))

@@ -14,7 +14,7 @@ from evalsite.demo.loader import load, rows_of
 from evalsite.demo.recipes import ANSWERS, MARKS, load_recipes
 from evalsite.demo.recipes import is_here as is_complete
 from judging.models import Judge, Judgment
-from leaderboard.boards.desiderata import QUALITIES
+from leaderboard.boards.recipes.desiderata import QUALITIES
 from leaderboard.models import Snapshot
 from tests.demo_data import shapes, simulation
 from tests.once import once

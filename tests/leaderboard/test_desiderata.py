@@ -13,7 +13,7 @@ from accounts.models import Role, User
 from bank.models import Recipe
 from bank.recipes import spec, store
 from judging.models import Evaluation, Judge, Run
-from leaderboard.boards.desiderata import DesiderataRow, desiderata, together
+from leaderboard.boards.recipes.desiderata import DesiderataRow, desiderata, together
 from leaderboard.rows import Number
 from tests.leaderboard.test_recipe_boards import answered, quiz
 

@@ -15,8 +15,8 @@ from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
-from leaderboard.boards import models
 from leaderboard.boards.base import whole_from_text
+from leaderboard.boards.seen import models
 from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope
@@ -372,7 +372,7 @@ def test_editions_are_published_by_page_and_by_command(quiz, client_of, people, 
 def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
     scope = scope_of(benchmark="quiz", kind="choice")
     assert models(scope).as_json() == []
-    from leaderboard.boards import keyed
+    from leaderboard.boards.models import keyed
 
     for compute in (keyed.models, keyed.counted_answers):
         with pytest.raises(BadScope, match="depends on hidden answers"):

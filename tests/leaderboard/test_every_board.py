@@ -9,14 +9,16 @@ from django.urls import reverse
 from bank.criteria import Criterion
 from bank.models import Benchmark, Sample
 from judging.protocols.settings import AS_PRINTED
-from leaderboard import boards, kinds
-from leaderboard.boards import repeats, standin
-from leaderboard.pages import bias as bias_page
-from leaderboard.pages import lengths as lengths_page
-from leaderboard.pages import models as models_page
+from leaderboard import kinds
+from leaderboard.boards import seen
+from leaderboard.boards.biases import page as bias_page
+from leaderboard.boards.judges import repeats
+from leaderboard.boards.judges import stand_in as standin
+from leaderboard.boards.models import lengths_page
+from leaderboard.boards.models import page as models_page
 from leaderboard.pages import pictures
+from leaderboard.registry import TABLES
 from leaderboard.scope import BadScope
-from leaderboard.tables import TABLES
 from leaderboard.views.boards import PAGES
 from tests.leaderboard.conftest import judgments, labels
 from tests.markup import flat
@@ -160,7 +162,7 @@ def broken(*args, **more):
         ("judges", (repeats, "most_alike"), "Asked again: how many verdicts are the same", "May a judge stand in?"),
         ("judges", (bias_page, "chips_of"), "The biases", "lark"),
         ("models", (models_page, "apart_table"), "How many more items tell models apart", "Alder"),
-        ("models", (boards, "rated_otherwise"), "The other rating", "Alder"),
+        ("models", (seen, "rated_otherwise"), "The other rating", "Alder"),
         ("models", (pictures, "titled"), "", "Alder"),
         ("bias", (lengths_page, "tables_of"), "The lengths of answers and replies", "lark"),
     ],

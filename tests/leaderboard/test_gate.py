@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bank.errors import BadInput
-from leaderboard import gate
+from leaderboard.frozen import gate
 
 JUDGE = {"judge": "keen", "run": 4, "source_dataset": "all", "kind": "pair", "reference": "majority"}
 

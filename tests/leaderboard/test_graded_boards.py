@@ -11,8 +11,9 @@ from scipy import stats as reference
 
 from judging.models import Judgment, Run
 from leaderboard import metrics
-from leaderboard.boards import agreements, judges, models
+from leaderboard.boards.agreement.board import agreements
 from leaderboard.boards.base import Board
+from leaderboard.boards.seen import judges, models
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, SAMPLES, STRENGTH

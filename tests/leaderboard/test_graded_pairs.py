@@ -8,7 +8,7 @@ import pytest
 
 from annotations.models import Label
 from judging.models import Judgment
-from leaderboard.boards import models
+from leaderboard.boards.seen import models
 from leaderboard.view import scope_of
 from stats.bradley_terry import fit
 from tests.leaderboard.conftest import MODELS, STRENGTH, by_model

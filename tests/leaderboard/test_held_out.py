@@ -14,7 +14,7 @@ from annotations.campaigns.run_doubts import doubts_of, subset_of
 from bank.models import Benchmark, HeldOutHalf, Item, Sample
 from bank.samples import held_out as halves
 from judging.models import Judgment, Run
-from leaderboard import tables
+from leaderboard import registry as tables
 from leaderboard.boards.behind.votes import vote_table
 from leaderboard.kept import values
 from leaderboard.view import scope_of

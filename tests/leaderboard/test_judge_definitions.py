@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 from scipy.stats import pearsonr, spearmanr
 
 from judging.models import Judge
-from leaderboard.boards import judges
+from leaderboard.boards.seen import judges
 from leaderboard.view import scope_of
 
 pytestmark = pytest.mark.django_db

@@ -17,8 +17,8 @@ from bank.models import Benchmark, Response, Submission
 from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
-from leaderboard.boards import judges, models
-from leaderboard.boards.abilities import abilities
+from leaderboard.boards.models.abilities import abilities
+from leaderboard.boards.seen import judges, models
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.annotations import kinds

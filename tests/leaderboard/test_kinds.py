@@ -11,8 +11,8 @@ from bank.models.items import content_hash
 from judging import protocols
 from judging.models import Judge, Judgment, Run
 from leaderboard import kinds
-from leaderboard.boards import judges, models
 from leaderboard.boards.by_kind import MAKERS
+from leaderboard.boards.seen import judges, models
 from leaderboard.models import ONCE_FROZEN_LIVE
 from leaderboard.view import scope_of
 from tests.hidden import show, write_criterion

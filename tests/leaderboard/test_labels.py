@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaderboard.pages import drawing, fonts, labels, plots
-from leaderboard.pages.labels import ASCENT, DESCENT, crosses
-from leaderboard.pages.plots import Plot, Point
 from leaderboard.rows import Number
+from leaderboard.show import drawing, fonts, labels, plots
+from leaderboard.show.labels import ASCENT, DESCENT, crosses
+from leaderboard.show.plots import Plot, Point
 
 SIZES = [(768, 420), (310, 300), (612, 230)]
 LETTERS = string.ascii_letters + string.digits + " -/._()·–αβγЖщ"

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from bank.models import Benchmark
-from leaderboard.rankings.languages import languages
+from leaderboard.boards.correlation.languages import languages
 from leaderboard.rows import plain
 from leaderboard.view import scope_of
 from tests.bank.conftest import folder, manage

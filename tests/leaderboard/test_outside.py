@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaderboard import outside
+from leaderboard.boards.correlation import outside
 from leaderboard.models import OutsideScore
 from tests.bank.conftest import manage
 from tests.hidden import show

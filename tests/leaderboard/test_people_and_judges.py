@@ -15,10 +15,11 @@ from annotations.models import Annotator, Assignment, Label
 from bank import exposure
 from bank.models import Sample
 from judging.models import AnalysisRelease, Judgment, Run
-from leaderboard import boards, votes
-from leaderboard.boards import judges
-from leaderboard.boards.agreement import METRICS
-from leaderboard.boards.judge_board import leave_one_out_majority
+from leaderboard import votes
+from leaderboard.boards import seen
+from leaderboard.boards.agreement.board import METRICS
+from leaderboard.boards.judges.board import leave_one_out_majority
+from leaderboard.boards.seen import judges
 from leaderboard.view import scope_of
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.ranks import Place
@@ -39,14 +40,14 @@ def test_pairwise_kappa_is_cohens_kappa_of_every_pair_with_its_interval(seed):
     )
     found = pairwise_kappa(annotator=frame["who"], item=frame["item"], verdict=frame["verdict"])
     given = {who: rows.dropna().set_index("item")["verdict"] for who, rows in frame.groupby("who")}
-    seen = {(row.a, row.b): row for row in found.itertuples()}
+    by_pair = {(row.a, row.b): row for row in found.itertuples()}
     for a, b in itertools.combinations(sorted(given), 2):
         both = pd.concat([given[a], given[b]], axis=1, join="inner", keys=["a", "b"])
         if both.empty:
-            assert (a, b) not in seen
+            assert (a, b) not in by_pair
             continue
         one = cohen_kappa(first=both["a"], second=both["b"], cluster=both.index)
-        row = seen[a, b]
+        row = by_pair[a, b]
         assert row.n == one.n == len(both)
         if one.value is None:
             assert np.isnan(row.kappa)
@@ -190,8 +191,8 @@ class TestStanding:
 @pytest.mark.django_db
 def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     scope = scope_of(benchmark="grove")
-    first = boards.models(scope)
-    assert boards.models(scope).computed_at == first.computed_at
+    first = seen.models(scope)
+    assert seen.models(scope).computed_at == first.computed_at
     label = Label.objects.exclude(choice="tie").first()
     changes = [
         lambda: Label.objects.filter(pk=label.pk).update(excluded=True),
@@ -202,11 +203,11 @@ def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
         lambda: setattr(scope.benchmark, "majority", "mllm-bench"),
         lambda: Label.objects.filter(item__sample__key="s20").first().delete(),
     ]
-    seen = {first.key}
+    keys = {first.key}
     for change in changes:
         change()
-        seen.add(boards.models(scope).key)
-    assert len(seen) == len(changes) + 1
+        keys.add(seen.models(scope).key)
+    assert len(keys) == len(changes) + 1
 
 
 def review(campaign, places, said, *, of=lambda n: 3):

@@ -9,8 +9,8 @@ from PIL import Image
 from bank import exposure
 from bank.models import EvaluatedModel
 from judging.models import Judge, Judgment, Run
-from leaderboard.pages.plots import Point, best_for_price
 from leaderboard.rows import Number
+from leaderboard.show.plots import Point, best_for_price
 from tests.leaderboard.conftest import judgments
 from tests.leaderboard.test_graded_boards import scores
 from tests.markup import flat

@@ -9,10 +9,10 @@ from django.core.cache import cache
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
-from leaderboard.pages import plots
-from leaderboard.pages.fonts import width_on_page
-from leaderboard.pages.marks import Axis
 from leaderboard.rows import Number
+from leaderboard.show import plots
+from leaderboard.show.fonts import width_on_page
+from leaderboard.show.marks import Axis
 from tests.leaderboard.conftest import by_model
 from tests.markup import flat
 
@@ -58,8 +58,8 @@ def test_any_block_of_models_is_set_against_any_other(voted, client, monkeypatch
     Benchmark.objects.update(anchor=None)
     told = r"(\w+) against (\w+): (\d+) won, (\d+) tied, (\d+) lost"
     everything = re.findall(told, flat(client.get(f"{BASE}/models/matrix/?source=keen")))
-    monkeypatch.setattr("leaderboard.boards.matrix.MOST", 2)
-    monkeypatch.setattr("leaderboard.pages.matrix.MOST", 2)
+    monkeypatch.setattr("leaderboard.boards.models.matrix.MOST", 2)
+    monkeypatch.setattr("leaderboard.boards.models.matrix_page.MOST", 2)
     Benchmark.objects.update(title="Grove")  # what was made before is not kept
     cache.clear()
     found = []

@@ -6,7 +6,7 @@ from math import ceil
 import pytest
 
 from annotations.models import Campaign
-from leaderboard import boards
+from leaderboard.boards import seen
 from leaderboard.boards.base import as_stored, whole_from_text
 from leaderboard.view import scope_of
 from stats.power import Plan
@@ -70,12 +70,12 @@ def test_scores_have_no_rate_to_plan_for(voted, client_of):
 
 def test_neighbours_of_one_rank_differ_by_the_contrast_of_the_boards_fit(voted, client):
     scope = scope_of(benchmark="grove", source="dull")
-    board = boards.models(scope)
+    board = seen.models(scope)
     tier = {row.model: row.tier for row in board.rows}
     rows = got(client, "apart", source="dull").json()
     assert rows
     for row in rows:
-        contrast = boards.two_models(scope, row["a"], row["b"]).measures[-1].difference
+        contrast = seen.two_models(scope, row["a"], row["b"]).measures[-1].difference
         assert tier[row["a"]] == tier[row["b"]]
         assert (row["difference"], row["difference_se"]) == pytest.approx((contrast.value, contrast.se))
         assert (row["difference_low"], row["difference_high"]) == pytest.approx((contrast.low, contrast.high))
@@ -90,7 +90,7 @@ def test_neighbours_of_one_rank_differ_by_the_contrast_of_the_boards_fit(voted, 
 
 
 def test_an_edition_keeps_nothing_of_neighbours(voted):
-    board = boards.models(scope_of(benchmark="grove", source="dull"))
+    board = seen.models(scope_of(benchmark="grove", source="dull"))
     assert board.apart
     assert "apart" not in as_stored(board)
     assert whole_from_text(type(board), json.dumps(as_stored(board))).apart == ()

@@ -18,7 +18,7 @@ from bank.models import Benchmark, Sample
 from bank.recipes import spec, store
 from evalsite import tidying
 from judging.models import Judgment, Run
-from leaderboard import boards
+from leaderboard.boards import seen
 from leaderboard.kept import pages as prepared
 from leaderboard.kept import values
 from leaderboard.models import PreparedPage, Snapshot
@@ -43,7 +43,7 @@ def many(voted, monkeypatch):
 
 def work():
     """Do what waits, as the process of heavy jobs does."""
-    computing, boards.models = boards.models, boards_models
+    computing, seen.models = seen.models, boards_models
     try:
         while found := waiting():
             with connection.cursor() as cursor:
@@ -53,10 +53,10 @@ def work():
             for name, arguments in found:
                 import_string(jobs.REGISTERED[name].path)(**arguments)
     finally:
-        boards.models = computing
+        seen.models = computing
 
 
-boards_models = boards.models
+boards_models = seen.models
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from bank.models import Benchmark
-from leaderboard.boards import models
+from leaderboard.boards.seen import models
 from leaderboard.view import scope_of
 from tests.bank.conftest import picture
 from tests.leaderboard.conftest import by_model

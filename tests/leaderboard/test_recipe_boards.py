@@ -15,7 +15,7 @@ from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemRespons
 from bank.recipes import spec, store
 from bank.recipes.verbalizers import named
 from judging.models import Judge, Judgment, Run
-from leaderboard.boards import recipes as boards
+from leaderboard.boards.recipes import board as boards
 from tests.hidden import write_criteria
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from bank.errors import BadInput
 from bank.models import Response, SubmissionRules
 from bank.submissions.scoring import is_kept
 from leaderboard import editions
-from leaderboard.boards import recipes as boards
-from leaderboard.boards.desiderata import desiderata
+from leaderboard.boards.recipes import board as boards
+from leaderboard.boards.recipes.desiderata import desiderata
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.models import RecipeEdition
 from tests.hidden import show

@@ -11,10 +11,10 @@ import pytest
 import resvg_py
 from PIL import Image, ImageFont
 
-from leaderboard.pages import drawing, fonts, sharing
-from leaderboard.pages.labels import _overlap
-from leaderboard.pages.plots import ForestRow, Plot, Point, Rows
 from leaderboard.rows import Number
+from leaderboard.show import drawing, fonts, sharing
+from leaderboard.show.labels import _overlap
+from leaderboard.show.plots import ForestRow, Plot, Point, Rows
 from stats.figures import percent, whole_percent
 
 SOURCE = sharing.Source("eval.example.org", "Everyday scenes", "everyday-scenes", datetime(2026, 11, 29, tzinfo=UTC))

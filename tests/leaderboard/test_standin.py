@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from bank.models import Sample
 from judging.models import Run
-from leaderboard.boards import standin
+from leaderboard.boards.judges import stand_in as standin
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from stats.alternative import alternative_annotator_test

@@ -523,7 +523,7 @@ def test_curators_export_every_submission(bench, researcher, client_of):
 
 def test_a_file_that_is_too_large_is_refused(bench, researcher, monkeypatch):
     monkeypatch.setattr("leaderboard.api.submissions.LARGEST", 10)
-    monkeypatch.setattr("leaderboard.forms.LARGEST", 10)
+    monkeypatch.setattr("leaderboard.views.forms.LARGEST", 10)
     assert "larger than" in flat(post(researcher, bench, answers(bench)))
     form = {"benchmark": bench.pk, "model": "Finch", "file": as_file(answers(bench)), "submit": "1"}
     assert "larger than" in flat(researcher.post("/submissions/new/", form))

@@ -13,10 +13,10 @@ from annotations.labels.agreement import agreement_of, label_rows
 from annotations.models import Annotator, Campaign
 from bank.models import Benchmark
 from judging.models import Run
-from leaderboard import boards
 from leaderboard import rows as board_rows
-from leaderboard.boards import standin
-from leaderboard.tables import TABLES
+from leaderboard.boards import seen
+from leaderboard.boards.judges import stand_in as standin
+from leaderboard.registry import TABLES
 from leaderboard.view import scope_of
 from stats.agreement import MEASURES
 from tests.bank.conftest import folder, manage
@@ -107,7 +107,7 @@ def test_people_and_a_judge_are_those_of_the_page_for_any_judge(brought, voted, 
 
 def test_people_against_people_stand_as_the_page_shows_them_by_level_too(voted, client):
     rows = got(client, "ceiling").json()
-    board = boards.judges(scope_of(benchmark="grove"))
+    board = seen.judges(scope_of(benchmark="grove"))
     of_all = {(row["reference"], row["metric"]): row for row in rows if not row["level"]}
     for reference, against in board.against.items():
         for metric, of_people in against.ceiling.items():

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as reference
 
 from judging.models import Run
-from leaderboard import boards
+from leaderboard.boards import seen
 from leaderboard.rows import plain
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
@@ -24,7 +24,7 @@ def run_of(judge):
 
 def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
     scope = scope_of(benchmark="grove", staff=True)
-    found = boards.two_judges(scope, run_of("keen"), run_of("dull"))
+    found = seen.two_judges(scope, run_of("keen"), run_of("dull"))
     agreement, accuracy = plain(found.measures)[:2]
     table = found.table
     told = table.replace({"undecided": "tie", "split": "tie"})  # no majority counts as a tie
@@ -42,16 +42,16 @@ def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
     hits = {name: (sided[name] == sided["people"]).mean() for name in ("a", "b")}
     assert (agreement["a"], agreement["b"]) == pytest.approx((hits["a"], hits["b"]))
     assert sum(row["n"] for row in plain(found.levels)) == agreement["n"] == len(sided)
-    turned = plain(boards.two_judges(scope, run_of("dull"), run_of("keen")).measures)[1]
+    turned = plain(seen.two_judges(scope, run_of("dull"), run_of("keen")).measures)[1]
     assert turned["difference"] == pytest.approx(-accuracy["difference"])
     with pytest.raises(BadScope, match="two different"):
-        boards.two_judges(scope, run_of("keen"), run_of("keen"))
+        seen.two_judges(scope, run_of("keen"), run_of("keen"))
 
 
 def test_two_judges_scores_are_compared_by_their_correlations_with_people(brought):
     brought("labels", [row for seed, name in enumerate(PEOPLE) for row in scores(0.5, seed, annotator=name)])
     brought("judgments", [*scores(0.4, 8, judge="keen"), *scores(3, 9, judge="dull")])
-    found = boards.two_judges(scope_of(benchmark="grove", kind="score"), run_of("keen"), run_of("dull"))
+    found = seen.two_judges(scope_of(benchmark="grove", kind="score"), run_of("keen"), run_of("dull"))
     table = found.table
     pearson = next(row for row in plain(found.measures) if row["measure"] == "Pearson")
     expected = [reference.pearsonr(table[name].astype(float), table["people"].astype(float))[0] for name in ("a", "b")]
@@ -63,7 +63,7 @@ def test_two_judges_scores_are_compared_by_their_correlations_with_people(brough
 def test_rankings_are_compared_by_their_distance_from_people(brought):
     brought("labels", rankings(0.4, 1, annotator="Ada"))
     brought("judgments", [*rankings(0.4, 1, judge="twin"), *rankings(9, 2, judge="coin")])
-    found = boards.two_judges(scope_of(benchmark="grove", kind="batch"), run_of("twin"), run_of("coin"))
+    found = seen.two_judges(scope_of(benchmark="grove", kind="batch"), run_of("twin"), run_of("coin"))
     (row,) = plain(found.measures)
     assert row["a"] == 0
     assert row["difference"] < 0
@@ -71,7 +71,7 @@ def test_rankings_are_compared_by_their_distance_from_people(brought):
 
 
 def test_two_models_meet_on_the_same_samples_and_in_the_fit(voted):
-    found = boards.two_models(scope_of(benchmark="grove", anchor="Cedar"), "Alder", "Birch")
+    found = seen.two_models(scope_of(benchmark="grove", anchor="Cedar"), "Alder", "Birch")
     names = [row["measure"] for row in plain(found.measures)]
     assert names == ["Win rate against Cedar", "Win rate against each other", "Bradley–Terry strength"]
     strength = plain(found.measures)[-1]
@@ -79,12 +79,12 @@ def test_two_models_meet_on_the_same_samples_and_in_the_fit(voted):
     assert all(row["difference"] > 0 for row in plain(found.measures))
     assert plain(found.measures)[1]["a"] + plain(found.measures)[1]["b"] <= 1
     with pytest.raises(BadScope, match="nothing to compare"):
-        boards.two_models(scope_of(benchmark="grove"), "Alder", "Nobody")
+        seen.two_models(scope_of(benchmark="grove"), "Alder", "Nobody")
 
 
 def test_models_scores_are_paired_by_sample(brought):
     brought("labels", scores(0.8, 3, annotator="Ada"))
-    found = boards.two_models(scope_of(benchmark="grove", kind="score"), *MODELS[:2])
+    found = seen.two_models(scope_of(benchmark="grove", kind="score"), *MODELS[:2])
     (row,) = plain(found.measures)
     given = {(r["sample"], r["responses"][0]): r["score"] for r in scores(0.8, 3)}
     change = [given[s, "Alder"] - given[s, "Birch"] for s, m in given if m == "Alder"]
@@ -96,7 +96,7 @@ def test_models_scores_are_paired_by_sample(brought):
 
 
 def test_right_answers_are_held_against_mcnemar_and_with_hidden_keys_by_staff_alone(quiz, client_of):
-    found = boards.two_models(scope_of(benchmark="quiz", kind="choice", staff=True), "Sure", "Shaky")
+    found = seen.two_models(scope_of(benchmark="quiz", kind="choice", staff=True), "Sure", "Shaky")
     circular, once = plain(found.measures)
     assert (circular["difference"], once["difference"]) == (0.75, 0.5)
     assert circular["p"] == pytest.approx(2 * 0.5**36)  # 36 samples that only one got right
@@ -127,7 +127,7 @@ def test_settings_of_one_judge_are_rows_of_their_own(brought):
     both = [judgments("keen", noise=n, seed=5, settings={"criteria": c}) for n, c in ((0.5, True), (6, False))]
     brought("judgments", [row for rows in both for row in rows])
     first, second = Run.objects.order_by("pk")
-    found = boards.two_judges(scope_of(benchmark="grove"), first.pk, second.pk)
+    found = seen.two_judges(scope_of(benchmark="grove"), first.pk, second.pk)
     assert [found.a, found.b] == [f"keen, run {first.pk}", f"keen, run {second.pk}"]
     assert plain(found.measures)[0]["difference"] > 0
 
@@ -136,7 +136,7 @@ def test_with_fewer_than_eight_prompts_a_difference_has_no_interval_and_says_why
     for n, sample in enumerate(voted.samples.all()):
         sample.group = f"prompt {n % 5}"
         sample.save()
-    found = boards.two_judges(scope_of(benchmark="grove", staff=True), run_of("keen"), run_of("dull"))
+    found = seen.two_judges(scope_of(benchmark="grove", staff=True), run_of("keen"), run_of("dull"))
     accuracy = plain(found.measures)[0]
     assert accuracy["difference"] is not None
     assert (accuracy["difference_low"], accuracy["difference_high"], accuracy["difference_groups"]) == (None, None, 5)

@@ -224,8 +224,9 @@ def test_what_is_hidden_is_decided_in_the_few_places_that_are_named():
 # Whose numbers rest on rows that their reader may not see one by one, or who do what their reader may do (ADR 31).
 WORKERS = (
     "leaderboard/(votes|boards|kinds)/",  # numbers of boards
-    "leaderboard/(hidden|queries|scope|view).py",  # whether there is something to count, and of which models
-    "leaderboard/pages/(benchmark|model_detail|sealed|snapshots).py",  # counts
+    "leaderboard/(hidden|benchmarks|lookups|scope|view).py",  # whether there is something to count, and of which models
+    "leaderboard/pages/(benchmark|model|sealed).py",  # counts
+    "leaderboard/(frozen|held_out)/",  # counts
     "leaderboard/views/recipes.py",  # which recipes have answers
     "bank/submissions/",  # compares one's own answers, stores them
     "bank/recipes/",  # compares answers by recipes

@@ -42,8 +42,8 @@ CONSTANTS = {
     "stats.rankings.DRAWS": 20_000,
     "leaderboard.methods.PROVISIONAL": 30,
     # Whether a judge may stand in for an annotator (2501.10970)
-    "leaderboard.boards.standin.EPSILON": 0.2,
-    "leaderboard.boards.standin.FEWEST_PEOPLE": 3,
+    "leaderboard.boards.judges.stand_in.EPSILON": 0.2,
+    "leaderboard.boards.judges.stand_in.FEWEST_PEOPLE": 3,
     # How far apart two verdicts are doubtful
     "annotations.campaigns.run_doubts.FAR_SCORE": 1.0,
     "annotations.campaigns.run_doubts.FAR_RANKING": 0.5,

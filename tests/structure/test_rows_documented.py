@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboard.tables import TABLES
+from leaderboard.registry import TABLES
 from leaderboard.view import PARAMETERS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "rows.md").read_text()

@@ -6,8 +6,8 @@ from django.core.management.base import CommandParser
 
 from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
-from leaderboard.boards.desiderata import QUALITIES, desiderata
-from leaderboard.files import PRINTED, print_rows
+from leaderboard.boards.recipes.desiderata import QUALITIES, desiderata
+from leaderboard.show.files import PRINTED, print_rows
 
 
 class Command(InstallationCommand):

@@ -13,8 +13,8 @@ from judging.endpoints.probing import probe_judge
 from judging.management.run_command import follow, tell_failures
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
-from leaderboard.boards import recipes as boards
-from leaderboard.files import PRINTED, print_rows
+from leaderboard.boards.recipes import board as boards
+from leaderboard.show.files import PRINTED, print_rows
 
 EVERYTHING = User(role=Role.ADMINISTRATOR)  # whoever may run commands may see everything
 

@@ -9,8 +9,8 @@ from bank.management.importing import bad_input_fails
 from bank.models import Benchmark
 from bank.samples.benchmarks import find_benchmark
 from judging.inputs import add_arguments, checked
-from leaderboard.actions import HeldOutIn, hold_out
-from leaderboard.boards.held_out import releases
+from leaderboard.held_out.actions import HeldOutIn, hold_out
+from leaderboard.held_out.board import releases
 from leaderboard.hidden import held_out_in
 from leaderboard.models import HeldOutRelease
 from stats.figures import number_of

@@ -8,11 +8,11 @@ from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
-from leaderboard import gate
-from leaderboard.files import PRINTED, print_rows
+from leaderboard.frozen import gate
 from leaderboard.kinds import KINDS
+from leaderboard.registry import TABLES, Rows, rows_of
 from leaderboard.scope import BadScope
-from leaderboard.tables import TABLES, Rows, rows_of
+from leaderboard.show.files import PRINTED, print_rows
 from leaderboard.view import PARAMETERS
 
 LOWER_IS_BETTER = {metric.name for kind in KINDS.values() for metric in kind.metrics if metric.lower_is_better}

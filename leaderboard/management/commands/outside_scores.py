@@ -7,9 +7,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
-from leaderboard import outside
-from leaderboard.files import csv_text
+from leaderboard.boards.correlation import outside
 from leaderboard.models import OutsideScore
+from leaderboard.show.files import csv_text
 
 
 class Command(InstallationCommand):
