@@ -2,12 +2,48 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from string import ascii_uppercase
 
+from django.urls import reverse
+
 from accounts.rules import Viewer, allowed
-from bank.models import Benchmark, Item, ItemResponse, Response, Sample
+from bank.database import chunks
+from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from judging.models import Run
 from leaderboard.scope import answers_shown
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """What is known of an evaluated model beside its rows. ``page``: its address."""
+
+    page: str = ""
+    organisation: str = ""
+    simulated: bool = False
+    is_open: bool | None = None
+    parameters: str = ""
+    price_out: float | None = None
+
+
+class KnownModels(dict[str, KnownModel]):
+    """By name. Of a variant of a model nothing is known."""
+
+    def __missing__(self, name: str) -> KnownModel:
+        return KnownModel()
+
+    def shown(self, name: str) -> str:
+        """Its name for texts and plots, which have no chips."""
+        return f"{name} (simulated)" if self[name].simulated else name
+
+
+def known_models(names: Iterable[str]) -> KnownModels:
+    facts = ("name", "pk", "organisation", "simulated", "open", "parameters", "price_out")
+    known = KnownModels()
+    for some in chunks(names):
+        for name, pk, *told in EvaluatedModel.objects.filter(name__in=some).values_list(*facts):
+            known[name] = KnownModel(reverse("leaderboard:model-detail", args=[pk]), *told)
+    return known
 
 
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:

@@ -1,6 +1,6 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,7 @@ from leaderboard.boards.models import page as models_page
 from leaderboard.hidden import sealed_items
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
+from leaderboard.lookups import KnownModel, KnownModels, known_models
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import pictures
 from leaderboard.rows import Number
@@ -240,7 +241,7 @@ def summary_of(counts: BenchmarkCounts, address: Address) -> Summary:
 def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summary:
     """One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale."""
     models = [_top_models(place) for place in places]
-    pages = models_page.model_pages(row.model for rows in models for row in rows)
+    known = known_models(row.model for rows in models for row in rows)
     in_hundred = [(place, rows) for place, rows in zip(places, models, strict=True) if place.kind.shape.hundred]
     shares = [end for place, rows in in_hundred for row in rows for end in _shares(place, row)]
     judged = [(place, rows) for place, rows in zip(places, judges, strict=True) if rows]
@@ -249,10 +250,9 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
     of_models = marks.axis(shares, width=WIDTH, unit=0.01, row=ROW)
     of_judges = marks.axis([*ends, *people], width=WIDTH, row=ROW)
     in_percent = all(place.metric.is_share for place, _ in judged)
-    invented = models_page.simulated()
     return Summary(
         [
-            _entry(place, top, ranked, of_models, of_judges, pages, invented)
+            _entry(place, top, ranked, of_models, of_judges, known)
             for place, top, ranked in zip(places, models, judges, strict=True)
         ],
         models_axis=marks.axis_head(of_models, whole_percent),
@@ -266,8 +266,7 @@ def _entry(
     ranked: list[Ranked],
     of_models: marks.Axis,
     of_judges: marks.Axis,
-    pages: Mapping[str, str],
-    invented: Collection[str],
+    known: KnownModels,
 ) -> Entry:
     measured = _measured(place)
     labels_help = bool(place.counts.labels) and not ranked
@@ -276,7 +275,7 @@ def _entry(
         link=place.address.to("leaderboard:benchmark"),
         models_link=place.address.link(),
         judges_link=place.address.to("leaderboard:judges"),
-        models=[_model_row(place, row, of_models, pages.get(row.model, ""), invented) for row in top],
+        models=[_model_row(place, row, of_models, known[row.model]) for row in top],
         models_note=place.source.note or _models_note(place, top),
         models_unit=place.kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
@@ -389,7 +388,7 @@ def _shares(place: _Place, row: ModelRow) -> list[float | None]:
     return [None if end is None else end / hundred for end in row.number(place.main).ends]
 
 
-def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, invented: Collection[str]) -> MiniRow:
+def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, known: KnownModel) -> MiniRow:
     few = models_page.is_provisional(row, place.source.scope.anchor)
     write: Any = percent
     ends = _shares(place, row)
@@ -401,7 +400,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, inven
     if not few and row.rank is not None:
         rank = rank_range(row.rank, row.rank_low, row.rank_high)
     link = rows_behind(place.address, place.source.sight, row.model)
-    return MiniRow(rank, row.model, link, write(ends[0]), bar, page, row.model in invented)
+    return MiniRow(rank, row.model, link, write(ends[0]), bar, known.page, known.simulated)
 
 
 def _models_note(place: _Place, rows: list[ModelRow]) -> str:

@@ -9,17 +9,16 @@ from typing import Any, cast
 
 from django.urls import reverse
 
-from bank.models import EvaluatedModel
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards import seen
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.judges.board import JudgeRow, JudgesBoard
-from leaderboard.boards.models.page import as_shown, is_provisional, model_pages, simulated
+from leaderboard.boards.models.page import is_provisional
 from leaderboard.boards.models.pairs import PairsBoard
 from leaderboard.boards.models.scored_page import shape_of
-from leaderboard.lookups import runs_of
+from leaderboard.lookups import known_models, runs_of
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.rows import Number
@@ -156,21 +155,20 @@ def of_models(address: Address) -> Plot | None:
     if not board.rated or source.sight.only_editions:
         return None
     board = cast(PairsBoard, board)
-    priced = EvaluatedModel.objects.filter(price_out__gt=0).values_list("name", "price_out")
-    prices = {name: price for name, price in priced if price is not None}
+    known = known_models(row.model for row in board.rows)
+    prices = {name: model.price_out for name, model in known.items() if model.price_out}
     rows = [
         row
         for row in board.rows
         if row.model in prices and row.bt.value is not None and not is_provisional(row, scope.anchor)
     ]
-    pages, invented = model_pages(row.model for row in rows), simulated()
     points = [
         Point(
-            as_shown(row.model, invented),
+            known.shown(row.model),
             prices[row.model],
             row.bt,
             f"{dollars(prices[row.model])} for a million tokens, {with_interval(row.bt, signed)}",
-            pages.get(row.model, ""),
+            known[row.model].page,
         )
         for row in rows
     ]
@@ -196,7 +194,7 @@ def models_in_rows(address: Address) -> Rows | None:
     numbers = [(row, row.number(column)) for row in board.rows if not is_provisional(row, anchor)]
     numbers = [(row, number) for row, number in numbers if number.value is not None]
     numbers.sort(key=lambda pair: (pair[0].rank or len(numbers), -(pair[1].value or 0.0)))
-    invented = simulated()
+    known = known_models(row.model for row, _ in numbers)
     counted = number_of(board.items, "pair" if board.rated else scope.kind.counted_word)
     by, intervals = _decided_by(scope, board), _intervals(number for _, number in numbers)
     if board.rated:
@@ -206,7 +204,7 @@ def models_in_rows(address: Address) -> Rows | None:
     return _rows(
         title=f"Models on {address.benchmark.titled}",
         under=under,
-        rows=[ForestRow(as_shown(row.model, invented), number, quiet=row.model == anchor) for row, number in numbers],
+        rows=[ForestRow(known.shown(row.model), number, quiet=row.model == anchor) for row, number in numbers],
         write=tick_of(figure),
         figure=figure,
         unit=unit,

@@ -40,6 +40,7 @@ from leaderboard.kept.pages import answered
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
+from leaderboard.lookups import KnownModels, known_models
 from leaderboard.models import Snapshot
 from leaderboard.pages import pictures
 from leaderboard.registry import TABLES
@@ -68,7 +69,8 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = source_of(address)
     scope, sight = source.scope, source.sight
     every = seen.models(scope)
-    shown = models_page.filtered_board(address, every)
+    known = known_models(row.model for row in every.rows)
+    shown = models_page.filtered_board(address, every, known)
     board = shown.board
     labelled = scope.source in PEOPLE_IN_WORDS and not scope.kind.keyed and sight.live
     selects = [
@@ -87,10 +89,13 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
         if board.rated:
             lost: list[str] = []
             beside = singly("The other rating", lambda: seen.rated_otherwise(scope, board), lost.append)
-            template, of_models = "_models", _models_context(address, sight, cast(PairsBoard, board), beside=beside)
+            template, of_models = (
+                "_models",
+                _models_context(address, sight, cast(PairsBoard, board), known, beside=beside),
+            )
             of_models["notes"] = [*of_models["notes"], *lost]
         else:
-            template, of_models = "_scored", _scored_context(address, sight, board)
+            template, of_models = "_scored", _scored_context(address, sight, board, known)
         of_models["of_all"] = models_page.of_all_models(context["counts"].models, every, scope.kind)
         page = of_models["page"]
         context |= _whole("models", template, address, scope, board, of_models)
@@ -141,13 +146,13 @@ def _edition(address: Address, sight: Sight) -> dict[str, Any]:
 
 
 def _models_context(
-    address: Address, sight: Sight, board: PairsBoard, *, beside: PairsBoard | None = None
+    address: Address, sight: Sight, board: PairsBoard, known: KnownModels, *, beside: PairsBoard | None = None
 ) -> dict[str, Any]:
     scope = sight.scope
     anchor = scope.anchor if any(row.model == scope.anchor for row in board.rows) else ""
     repeats = f", {board.repeats} repeats" if board.repeats > 1 else ""
     counted = f"{number_of(board.items, 'item')}{repeats}"
-    page = models_page.build_models_page(address, board, anchor=anchor, beside=beside)
+    page = models_page.build_models_page(address, board, known, anchor=anchor, beside=beside)
     return {
         "page": page,
         "anchor": anchor,
@@ -172,10 +177,10 @@ def _coverage(board: PairsBoard) -> str:
     return f"{said}; of each model's own, {own[0]} to {own[-1]} %" if differ else said
 
 
-def _scored_context(address: Address, sight: Sight, board: ModelsBoard) -> dict[str, Any]:
+def _scored_context(address: Address, sight: Sight, board: ModelsBoard, known: KnownModels) -> dict[str, Any]:
     scope = sight.scope
     counted = number_of(board.items, scope.kind.counted_word)
-    page = scored_page.build_scored_page(address, sight, board)
+    page = scored_page.build_scored_page(address, sight, board, known)
     return {
         "page": page,
         "abilities": _abilities(scope, page.main) if sight.live else None,
@@ -409,6 +414,8 @@ def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeSt
         template, context = "_models_table.html", _models_context
     board = whole_from_text(shape, snapshot.tables["board"])
     board = replace(board, key=snapshot.fingerprint, computed_at=snapshot.computed_at)
+    if snapshot.what == "models":
+        context = partial(context, known=known_models(row.model for row in board.rows))
     if "beside" in snapshot.tables:
         context = partial(context, beside=whole_from_text(PairsBoard, snapshot.tables["beside"]))
     if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):

@@ -23,6 +23,7 @@ from leaderboard.boards.models import page as models_page
 from leaderboard.boards.models.pairs import PairsBoard
 from leaderboard.frozen import page as snapshots_page
 from leaderboard.kept.pages import answered, prepared
+from leaderboard.lookups import known_models
 from leaderboard.pages import pictures
 from leaderboard.scope import JUDGED, BadScope
 from leaderboard.show import drawing, plots, sharing
@@ -35,12 +36,14 @@ OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all",
 
 def _forest(address: Address) -> SafeString:
     scope = source_of(address).scope
-    board = models_page.filtered_board(address, seen.models(scope)).board
+    every = seen.models(scope)
+    known = known_models(row.model for row in every.rows)
+    board = models_page.filtered_board(address, every, known).board
     if not board.rated:
         raise BadScope("Only boards of pairs have ratings.")
     board = cast(PairsBoard, board)
     ratings = models_page.Ratings.of(board, seen.rated_otherwise(scope, board))
-    return models_page.forest(board, scope.anchor, ratings)
+    return models_page.forest(board, known, scope.anchor, ratings)
 
 
 def _matrix_plot(address: Address) -> SafeString:

@@ -24,7 +24,6 @@ from bank.recipes import text as recipe_text
 from bank.views.common import faults_in, told
 from judging.models import Evaluation
 from judging.recipes import evaluations
-from leaderboard.boards.models import page as models_page
 from leaderboard.boards.recipes import board as boards
 from leaderboard.boards.recipes import page as pages
 from leaderboard.boards.recipes.board import RecipeBoard
@@ -32,6 +31,7 @@ from leaderboard.boards.recipes.desiderata import QUALITIES, desiderata
 from leaderboard.boards.versus import page as versus
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.kept.pages import answered, sees_many_answers
+from leaderboard.lookups import known_models
 from leaderboard.recipes import answers as answers_page
 from leaderboard.recipes import editor as editing
 from leaderboard.show import files
@@ -338,8 +338,8 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
     a, b, against, model = (request.GET.get(name, "")[:200] for name in ("a", "b", "against", "model"))
-    invented = models_page.simulated()
-    compared, problem, (first, second) = None, "", (models_page.as_shown(name, invented) for name in (a, b))
+    known = known_models([*(row.model for row in board.rows), a, b])
+    compared, problem, (first, second) = None, "", (known.shown(name) for name in (a, b))
     try:
         if a and b:
             compared = boards.compare(recipe, request.user, a, b)
@@ -361,7 +361,7 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "others": boards.comparable(recipe, request.user),
         "against": against,
         "model": model,
-        "invented": invented,
+        "invented": [name for name, model in known.items() if model.simulated],
         "chosen": (a, b) if a or b else models[:2],
         "models": models,
         "recipe": recipe,
@@ -391,7 +391,7 @@ def recipe_answers(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "section": "leaderboards",
         "recipe": recipe,
         "model": model,
-        "invented": model in models_page.simulated(),
+        "invented": known_models([model])[model].simulated,
         "title": board.metric.title,
         "figures": answers_page.figures(board, model),
         "answers": answers_page.listed(request, recipe, answers, chosen, marks) if len(answers) else None,

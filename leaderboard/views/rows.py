@@ -18,9 +18,8 @@ from leaderboard.boards.behind import votes_page
 from leaderboard.boards.behind.under_way import items_under_way, sees_labels
 from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, side_by_side, voter
 from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
-from leaderboard.boards.models.page import simulated
 from leaderboard.kept.pages import prepared
-from leaderboard.lookups import has_answered, names_of
+from leaderboard.lookups import has_answered, known_models, names_of
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.show import pickers, provenance
 from leaderboard.show.pickers import pick
@@ -43,7 +42,7 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
     context: dict[str, Any] = {
         "model": model,
         "known": model in names,
-        "invented": model in simulated(),
+        "invented": known_models([model])[model].simulated,
         "note": source.note,
     }
     if model in names:

@@ -11,11 +11,11 @@ from judging.models import Run
 from judging.runs.compare import CannotCompare, compare
 from leaderboard.boards import seen
 from leaderboard.boards.behind import votes_page
-from leaderboard.boards.models.page import as_shown, simulated
 from leaderboard.boards.versus import board as two
 from leaderboard.boards.versus import page as versus_page
 from leaderboard.kept.pages import prepared
 from leaderboard.kept.values import until_changed
+from leaderboard.lookups import known_models
 from leaderboard.scope import DEFINITIONS, SAMPLES, BadScope, Scope, in_words
 from leaderboard.show import pickers, provenance
 from leaderboard.view import OF_PEOPLE, OF_VERDICTS, OF_VOTES, Address, judge_run, source_of
@@ -110,11 +110,11 @@ def _page(
     if result is not None:
         table, held_back = versus_page.differing_items(result, scope, address)
         page, query = paged(request, address, table)
-        invented = simulated()
+        known = known_models([result.a, result.b])
         rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
-            "two": " against ".join(as_shown(name, invented) for name in (result.a, result.b)),
+            "two": " against ".join(known.shown(name) for name in (result.a, result.b)),
             "versus": versus_page.build_versus_page(result),
             "rows": rows,
             "differ": len(table),

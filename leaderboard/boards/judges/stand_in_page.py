@@ -6,9 +6,8 @@ from django.urls import reverse
 
 from judging.models import Run
 from leaderboard.boards.judges.stand_in import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
-from leaderboard.boards.models.page import simulated
 from leaderboard.kinds import Kind
-from leaderboard.lookups import runs_of
+from leaderboard.lookups import known_models, runs_of
 from leaderboard.scope import Scope
 from leaderboard.show import marks
 from leaderboard.show.marks import Cell, Chip
@@ -140,10 +139,10 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
 
     def model(row: TogetherRow) -> Cell:
         link = address.to(scope.kind.rows_page, **(address.view() | {"run": None}), model=row.model)
-        return Cell(row.model, link=link, chips=(Chip("simulated"),) if row.model in invented else ())
+        return Cell(row.model, link=link, chips=(Chip("simulated"),) if known[row.model].simulated else ())
 
     ticks = whole_percent if shape.hundred else short
-    place, invented = {row.model: row for row in board.ranks}, simulated()
+    place, known = {row.model: row for row in board.ranks}, known_models(row.model for row in board.rows)
 
     def rank(row: TogetherRow) -> Cell:
         of = place.get(row.model)

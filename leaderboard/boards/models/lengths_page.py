@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from leaderboard.boards.models.lengths import LengthRow, LengthsBoard
-from leaderboard.boards.models.page import simulated
+from leaderboard.lookups import known_models
 from leaderboard.show import marks
 from leaderboard.show.marks import Cell, Chip
 from leaderboard.show.table import Column, Table, column_of, names, table, text
@@ -19,11 +19,11 @@ def tables_of(board: LengthsBoard) -> list[Table]:
 
 
 def _table(title: str, rows: Sequence[LengthRow]) -> Table:
-    invented = simulated()
+    known = known_models(row.model for row in rows)
     most = max(max(row.counts) / row.n for row in rows)
 
     def name(row: LengthRow) -> Cell:
-        chips = (Chip("simulated"),) if row.simulated or row.model in invented else ()
+        chips = (Chip("simulated"),) if row.simulated or known[row.model].simulated else ()
         return Cell(row.model or row.judge, f"run {row.run}" if row.run else "", chips=chips)
 
     def between(row: LengthRow) -> Cell:

@@ -2,20 +2,18 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from bank.database import chunks
-from bank.models import EvaluatedModel
 from leaderboard.boards.base import ApartRow, ModelsBoard
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.models.pairs import PairRow, PairsBoard, Tally
 from leaderboard.kinds import Kind
+from leaderboard.lookups import KnownModel, KnownModels
 from leaderboard.methods import IN_STEPS, PROVISIONAL
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
@@ -153,37 +151,15 @@ def value_of(row: Row, column: str, number: str) -> Any:
     return value.value if isinstance(value, Number) else value
 
 
-def organisations() -> dict[str, str]:
-    """By model, where it is known."""
-    return dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
-
-
-def simulated() -> set[str]:
-    """The names of models whose answers are invented."""
-    return set(EvaluatedModel.objects.filter(simulated=True).values_list("name", flat=True))
-
-
-def as_shown(model: str, invented: Collection[str]) -> str:
-    """Its name for texts and plots, which have no chips. ``invented``: the models that are ``simulated``."""
-    return f"{model} (simulated)" if model in invented else model
-
-
-def model_pages(names: Iterable[str]) -> dict[str, str]:
-    """Where the page of each model is; nothing for a variant of one."""
-    return {
-        name: reverse("leaderboard:model-detail", args=[pk])
-        for some in chunks(names)
-        for name, pk in EvaluatedModel.objects.filter(name__in=some).values_list("name", "pk")
-    }
-
-
-def build_models_page(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None) -> ModelsPage:
+def build_models_page(
+    address: Address, board: PairsBoard, known: KnownModels, *, anchor: str, beside: PairsBoard | None
+) -> ModelsPage:
     """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
     levels = [name for names in board.level_columns for name in names]
     ratings = Ratings.of(board, beside)
     settled = [row for row in board.rows if not is_provisional(row, anchor)]
     shown = _measured(board.rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
-    columns = _model_columns(address, board, ratings, levels, shown, anchor=anchor)
+    columns = _model_columns(address, board, known, ratings, levels, shown, anchor=anchor)
     sorting = Sorting.of(address, {column.sort for column in columns} - {""})
 
     def sorted_by(row: PairRow) -> Any:
@@ -257,6 +233,7 @@ def _votes(address: Address, model: str, **more: str) -> str:
 def _model_columns(
     address: Address,
     board: PairsBoard,
+    known: KnownModels,
     ratings: Ratings,
     levels: list[str],
     shown: set[str],
@@ -293,7 +270,7 @@ def _model_columns(
 
     return [
         rank_column(lambda row: is_provisional(row, anchor)),
-        model_column(model_pages(row.model for row in board.rows), votes, anchor, chips="items"),
+        model_column(known, votes, anchor, chips="items"),
         Column(
             "Win %",
             win,
@@ -485,23 +462,22 @@ def rank_column(outside: Callable[[R], bool]) -> Column[R]:
 
 
 def model_column(
-    pages: Mapping[str, str], rows_behind: Callable[[R], str], anchor: str = "", chips: str = "provisional"
+    known: KnownModels, rows_behind: Callable[[R], str], anchor: str = "", chips: str = "provisional"
 ) -> Column[R]:
-    """The model with its maker. ``pages``: of the models themselves; ``rows_behind``: where those without one lead;
-    ``chips``: what a row outside the ranking is marked with, ``items`` for their number.
+    """The model with its maker. ``rows_behind``: where models without a page lead; ``chips``: what a row outside the
+    ranking is marked with, ``items`` for their number.
     """
-    made_by, invented = organisations(), simulated()
 
     def cell(row: R) -> Cell:
         chip = [Chip("anchor")] if row.model == anchor else []
-        chip += [Chip("simulated")] if row.model in invented else []
+        chip += [Chip("simulated")] if known[row.model].simulated else []
         if is_provisional(row, anchor):
             chip.append(Chip(number_of(row.n, "item")) if chips == "items" else Chip("provisional", "warn"))
         return Cell(
             row.model,
-            made_by.get(row.model, ""),
+            known[row.model].organisation,
             title=". ".join(filter(None, [row.model, length_in_words(row)])),
-            link=pages.get(row.model) or rows_behind(row),
+            link=known[row.model].page or rows_behind(row),
             chips=tuple(chip),
         )
 
@@ -559,7 +535,7 @@ def apart_table(board: ModelsBoard, write: Write) -> Table | None:
     )
 
 
-def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
+def forest(board: PairsBoard, known: KnownModels, anchor: str, ratings: Ratings) -> SafeString:
     """Ratings with their intervals, in the order of the ranks; empty where there is none. With something held equal,
     that is the dot, and the plain rating an open one.
     """
@@ -570,7 +546,7 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     rated.sort(key=lambda row: (row.rank or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
-    rows, invented = [], simulated()
+    rows = []
     for row in rated:
         number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
         said = (
@@ -578,8 +554,7 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
             f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
             in_words(row) if row.win_rate.value is not None else "",
         )
-        name = as_shown(row.model, invented)
-        rows.append(plots.ForestRow(name, number, quiet=row.model == anchor, plain=plain, said=said))
+        rows.append(plots.ForestRow(known.shown(row.model), number, quiet=row.model == anchor, plain=plain, said=said))
     held = f" with {ratings.what} held equal" if ratings.both else ""
     title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
     return plots.forest(rows, title=title, write=tick_of(signed))
@@ -617,15 +592,6 @@ def billions(parameters: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What the filters ask about a model."""
-
-    organisation: str = ""
-    is_open: bool | None = None
-    billions: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class FilteredBoard:
     """The board with the rows that are shown, a note about it, and the controls."""
 
@@ -634,44 +600,40 @@ class FilteredBoard:
     selects: list[Select]
 
 
-def filtered_board(address: Address, board: ModelsBoard) -> FilteredBoard:
+def filtered_board(address: Address, board: ModelsBoard, known: KnownModels) -> FilteredBoard:
     """The rows of the address' models; a control appears where there is something to choose from."""
-    models = EvaluatedModel.objects.filter(name__in=[row.model for row in board.rows])
-    facts = {
-        name: _Made(organisation, is_open, billions(parameters))
-        for name, organisation, is_open, parameters in models.values_list("name", "organisation", "open", "parameters")
-    }
     asked = {name: value for name in FILTERS if (value := address.params.get(name, ""))}
-    rows = [row for row in board.rows if _matches(facts.get(row.model, _Made()), asked)]
+    rows = [row for row in board.rows if _matches(known[row.model], asked)]
     note = ""
     if asked:
         note = (
             f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all "
             "models: the filter hides rows and does not recompute anything."
         )
-    return FilteredBoard(replace(board, rows=rows), note, _selects(list(facts.values()), asked))
+    return FilteredBoard(replace(board, rows=rows), note, _selects(list(known.values()), asked))
 
 
-def _matches(made: _Made, asked: Mapping[str, str]) -> bool:
+def _matches(model: KnownModel, asked: Mapping[str, str]) -> bool:
     weights, organisation, size = (asked.get(name, "") for name in FILTERS)
-    if weights and made.is_open is not {"open": True, "closed": False}.get(weights, "no such weights"):
+    if weights and model.is_open is not {"open": True, "closed": False}.get(weights, "no such weights"):
         return False
     if size:
         _, above, most = SIZES.get(size, ("", math.inf, math.inf))
-        if made.billions is None or not above < made.billions <= most:
+        size_of = billions(model.parameters)
+        if size_of is None or not above < size_of <= most:
             return False
-    return not organisation or made.organisation == organisation
+    return not organisation or model.organisation == organisation
 
 
-def _selects(facts: Sequence[_Made], asked: Mapping[str, str]) -> list[Select]:
+def _selects(facts: Sequence[KnownModel], asked: Mapping[str, str]) -> list[Select]:
     selects = []
 
-    names = sorted({made.organisation for made in facts if made.organisation}, key=str.casefold)
+    names = sorted({model.organisation for model in facts if model.organisation}, key=str.casefold)
     sizes = {value: words for value, (words, *_) in SIZES.items()}
     offers = (
-        ("weights", "Weights", "open and closed", WEIGHTS, any(made.is_open is not None for made in facts)),
+        ("weights", "Weights", "open and closed", WEIGHTS, any(model.is_open is not None for model in facts)),
         ("organisation", "Organisation", "all", names, len(names) > 1),
-        ("size", "Parameters", "any number", sizes, any(made.billions is not None for made in facts)),
+        ("size", "Parameters", "any number", sizes, any(billions(model.parameters) is not None for model in facts)),
     )
     for name, label, every, choices, matters in offers:
         if name in asked or matters:

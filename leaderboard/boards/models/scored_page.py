@@ -12,7 +12,6 @@ from leaderboard.boards.models.page import (
     is_provisional,
     length_column,
     model_column,
-    model_pages,
     n_cell,
     rank_column,
     ranked_table,
@@ -20,6 +19,7 @@ from leaderboard.boards.models.page import (
     value_of,
 )
 from leaderboard.kinds.base import NumberColumn, Shape
+from leaderboard.lookups import KnownModels
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 from leaderboard.show import marks
@@ -51,7 +51,7 @@ class ScoredPage:
     has_key: bool  # whether the first row of ``letters`` is the key's
 
 
-def build_scored_page(address: Address, sight: Sight, board: ModelsBoard) -> ScoredPage:
+def build_scored_page(address: Address, sight: Sight, board: ModelsBoard, known: KnownModels) -> ScoredPage:
     """Everything that the table and the panels below it show."""
     scope = sight.scope
     shape = shape_of(scope, board)
@@ -59,7 +59,7 @@ def build_scored_page(address: Address, sight: Sight, board: ModelsBoard) -> Sco
     levels, depths = levels_of(address, board)
     low, high = scope.kind.ends(scope.benchmark)
     choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
-    columns = _scored_columns(address, sight, shape, board.rows, levels, (low, high))
+    columns = _scored_columns(address, sight, shape, board.rows, known, levels, (low, high))
     sorting = Sorting.of(address, {column.sort for column in columns} - {""})
     rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
     return ScoredPage(
@@ -82,6 +82,7 @@ def _scored_columns(
     sight: Sight,
     shape: Shape,
     rows: Sequence[ModelRow],
+    known: KnownModels,
     levels: list[str],
     ends: tuple[float, float],
 ) -> list[Column[ModelRow]]:
@@ -126,7 +127,7 @@ def _scored_columns(
 
     return [
         rank_column(is_provisional),
-        model_column(model_pages(row.model for row in rows), answers),
+        model_column(known, answers),
         Column(
             main.label,
             main_cell,

@@ -1,6 +1,6 @@
 """Pages of recipes and of desiderata: what their templates show."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
@@ -13,7 +13,6 @@ from bank.recipes.spec import ALONE, OPTIONS, Nearest, Numbers, Scenario, Spec, 
 from bank.recipes.verbalizers import GROUPS
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
-from leaderboard.boards.models.page import as_shown, simulated
 from leaderboard.boards.recipes.board import ALL, METRICS, ConditionRow, RecipeBoard, RecipeRow
 from leaderboard.boards.recipes.desiderata import (
     FEWEST,
@@ -23,6 +22,7 @@ from leaderboard.boards.recipes.desiderata import (
     Quality,
     QualityCorrelationRow,
 )
+from leaderboard.lookups import KnownModels, known_models
 from leaderboard.rows import Number
 from leaderboard.show import marks, plots
 from leaderboard.show.marks import Cell, Chip
@@ -50,9 +50,9 @@ def answers_link(recipe: Recipe | str, model: str, **chosen: str | int) -> str:
     return reverse("leaderboard:recipe-answers", args=[str(recipe)], query=query)
 
 
-def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell:
-    chips = (Chip("simulated", title="Its answers are invented, as everything of the demo is"),)
-    return Cell(f"{name}, {scenario}" if scenario else name, chips=chips if name in invented else ())
+def model_cell(name: str, known: KnownModels, scenario: str = "") -> Cell:
+    chips = (Chip("simulated", title="Its answers are known, as everything of the demo is"),)
+    return Cell(f"{name}, {scenario}" if scenario else name, chips=chips if known[name].simulated else ())
 
 
 # ---- one recipe ----
@@ -242,7 +242,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
     scale = axis_of(rows, "value", unit=0.01)
     several = len(board.scenarios) > 1
     classes = _groups([] if several else rows)
-    invented = simulated()
+    known = known_models(row.model for row in board.rows)
 
     def value(row: RecipeRow) -> Cell:
         reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
@@ -254,7 +254,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
     main = table(
         [
             Column("Rank", _rank, kind="rank"),
-            names("Model", lambda row: model_cell(row.model, invented)),
+            names("Model", lambda row: model_cell(row.model, known)),
             text("Scenario", "scenario", shown=several),
             Column(board.metric.title, value, kind="interval", css="", axis=marks.axis_head(scale, whole_percent)),
             Column(
@@ -296,9 +296,9 @@ def board_page(board: RecipeBoard) -> BoardPage:
         board.metric.title,
         board.metric.words,
         main,
-        _more_tables(board, invented),
-        _reliability(board, invented),
-        steady_of(rows, invented),
+        _more_tables(board, known),
+        _reliability(board, known),
+        steady_of(rows, known),
     )
 
 
@@ -319,7 +319,7 @@ def _behind(row: RecipeRow, **chosen: str | int) -> str:
 
 
 def _parts(
-    board: RecipeBoard, invented: Collection[str], title: str, parts: Callable[[RecipeRow], Mapping[str, Cell]]
+    board: RecipeBoard, known: KnownModels, title: str, parts: Callable[[RecipeRow], Mapping[str, Cell]]
 ) -> Table | None:
     """A row for each model and scenario, a column for each of its ``parts``; None where nobody has any."""
     rows = [(row, found) for row in board.rows if (found := parts(row))]
@@ -329,14 +329,14 @@ def _parts(
         return Column(name, lambda each: each[1].get(name, Cell(NONE)))
 
     def model(each: tuple[RecipeRow, Mapping[str, Cell]]) -> Cell:
-        return model_cell(each[0].model, invented, "" if each[0].scenario == overall else each[0].scenario)
+        return model_cell(each[0].model, known, "" if each[0].scenario == overall else each[0].scenario)
 
     heads = dict.fromkeys(name for _, found in rows for name in found)
     columns = [names("Model", model), *(part(name) for name in heads)]
     return table(columns, rows, label=title, caption=title, fill=True) if rows else None
 
 
-def _more_tables(board: RecipeBoard, invented: Collection[str]) -> list[Table]:
+def _more_tables(board: RecipeBoard, known: KnownModels) -> list[Table]:
     """What the figures are made of, by condition, by label and by mark."""
 
     def leading(row: RecipeRow, found: Number, **chosen: str) -> Cell:
@@ -364,17 +364,17 @@ def _more_tables(board: RecipeBoard, invented: Collection[str]) -> list[Table]:
         return {name: leading(row, found.accuracy, condition="plain") for name, found in row.marks.items()}
 
     tables = (
-        _parts(board, invented, "Right %, by condition", by_condition),
-        _parts(board, invented, "Same answer %, by labels", matched),
-        _damage(board, invented),
-        _parts(board, invented, "Right %, by marks of the reasons", by_marks),
-        _parts(board, invented, "Chosen %, by letter", lambda row: letters(row, "chosen")),
-        _parts(board, invented, "Right % of those, by letter", lambda row: letters(row, "accuracy")),
+        _parts(board, known, "Right %, by condition", by_condition),
+        _parts(board, known, "Same answer %, by labels", matched),
+        _damage(board, known),
+        _parts(board, known, "Right %, by marks of the reasons", by_marks),
+        _parts(board, known, "Chosen %, by letter", lambda row: letters(row, "chosen")),
+        _parts(board, known, "Right % of those, by letter", lambda row: letters(row, "accuracy")),
     )
     return [each for each in tables if each]
 
 
-def _damage(board: RecipeBoard, invented: Collection[str]) -> Table | None:
+def _damage(board: RecipeBoard, known: KnownModels) -> Table | None:
     """A row for each corruption, a column for each model: the accuracy over all strengths (Figure 20)."""
     rows = [row for row in board.rows if row.corruptions]
     several = len(board.scenarios) > 1
@@ -386,7 +386,7 @@ def _damage(board: RecipeBoard, invented: Collection[str]) -> Table | None:
             return replace(cell, link=cell.link and f"{cell.link}#{DAMAGE}")
 
         name = f"{row.model}, {row.scenario}" if several else row.model
-        return Column(name, accuracy, head="n name", under="simulated" if row.model in invented else "")
+        return Column(name, accuracy, head="n name", under="simulated" if known[row.model].simulated else "")
 
     methods = dict.fromkeys(method for row in rows for method in row.corruptions)
     columns = [names("Damage", _method), *(of(row) for row in rows)]
@@ -449,7 +449,7 @@ def _rank(row: RecipeRow | DesiderataRow) -> Cell:
     return Cell(NONE if row.rank is None else rank_range(row.rank, row.rank_low, row.rank_high))
 
 
-def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | None:
+def steady_of(rows: Sequence[RecipeRow], known: KnownModels) -> Table | None:
     """How far each model's accuracy depends on the wording and the repeat, on one axis."""
     with_queries = [(row, found) for row in rows if (found := spread(list(row.queries.values()))) is not None]
     if not with_queries:
@@ -458,7 +458,7 @@ def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | N
     scale = marks.axis(values, width=marks.WIDE, unit=0.01)
     return table(
         [
-            names("Model", lambda each: model_cell(each[0].model, invented), css=""),
+            names("Model", lambda each: model_cell(each[0].model, known), css=""),
             Column(
                 "Largest distance",
                 lambda each: Cell(f"±{percent(each[1].largest)}", link=_behind(each[0], condition="plain")),
@@ -540,7 +540,7 @@ TOGETHER = "together"  # the parameter that names the two qualities of the scatt
 
 def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> DesiderataPage:
     """The table of qualities, the matrix, reliability diagrams and spreads."""
-    invented = simulated()
+    known = known_models(row.model for row in board.rows)
     classes = _groups(board.rows)
     measured = [quality for quality in QUALITIES.values() if quality.name in board.recipes]
     enough = len(board.rows) >= FEWEST
@@ -549,7 +549,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
         table=table(
             [
                 Column("Rank", _rank, kind="rank"),
-                names("Model", lambda row: model_cell(row.model, invented)),
+                names("Model", lambda row: model_cell(row.model, known)),
                 *(_quality_column(quality, board) for quality in QUALITIES.values()),
             ],
             board.rows,
@@ -562,9 +562,9 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
         few=not enough,
         tested=any(row.p is not None for row in board.together),
         outlined=two(min(sure)) if sure else "",
-        reliability=_reliability(board.boards.get("calibration", RecipeBoard()), invented),
-        steady=steady_of([row for each in board.boards.values() for row in each.overall()], invented),
-        scatter=_scatter(board, chosen.get(TOGETHER, ""), invented),
+        reliability=_reliability(board.boards.get("calibration", RecipeBoard()), known),
+        steady=steady_of([row for each in board.boards.values() for row in each.overall()], known),
+        scatter=_scatter(board, chosen.get(TOGETHER, ""), known),
         recipes=[
             (
                 quality,
@@ -580,7 +580,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
     )
 
 
-def _reliability(board: RecipeBoard, invented: Collection[str]) -> list[Reliability]:
+def _reliability(board: RecipeBoard, known: KnownModels) -> list[Reliability]:
     diagrams = []
     for row in board.rows:
         if not row.bins:
@@ -588,9 +588,9 @@ def _reliability(board: RecipeBoard, invented: Collection[str]) -> list[Reliabil
         sealed = _is_sealed(board, row)
         bins = [(part, "" if sealed else _behind(row, bin=number)) for number, part in enumerate(row.bins, start=1)]
         gap = percent(None if row.value.value is None else 1 - row.value.value)
-        drawn = plots.reliability(bins, title=as_shown(row.model, invented))
+        drawn = plots.reliability(bins, title=known.shown(row.model))
         calibrated = percent(row.ece_calibrated)
-        diagrams.append(Reliability(row.model, row.model in invented, gap, calibrated, whole(row.n), drawn))
+        diagrams.append(Reliability(row.model, known[row.model].simulated, gap, calibrated, whole(row.n), drawn))
     return diagrams
 
 
@@ -679,7 +679,7 @@ def _correlation_words(found: QualityCorrelationRow) -> str:
     return said if found.p is None else f"{said}, p = {found.p:.3f}"
 
 
-def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -> Scatter | None:
+def _scatter(board: DesiderataBoard, together: str, known: KnownModels) -> Scatter | None:
     """The models that have both of two qualities, written ``a,b``."""
     names = together.split(",")
     if len(names) != 2 or not set(names) <= QUALITIES.keys() or names[0] == names[1]:
@@ -690,7 +690,7 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
         x, y = row.number(across.name), row.number(up.name)
         if x.value is not None and y.value is not None:
             words = f"{across.plain} {percent(x.value)}, {up.plain} {percent(y.value)}"
-            places.append(plots.Point(as_shown(row.model, invented), x.value, y, words, x_ends=x.between))
+            places.append(plots.Point(known.shown(row.model), x.value, y, words, x_ends=x.between))
     if not places:
         return None
     said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")
