@@ -15,15 +15,16 @@ from bank.forms.fields import BenchmarkChoice, CleanCharField, long_text, tick
 from bank.forms.folds import Fold
 from bank.models import Benchmark, Item
 from judging import protocols
+from judging.collecting.collectors import COLLECTORS
 from judging.endpoints.inputs import JudgeIn
+from judging.extras import attacks
 from judging.inputs import InputForm, fields_of, form_field
 from judging.models import JURY, OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
 from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP, REQUEST
-from judging.runs import attacks, item_sets, plan, queries, tryouts
-from judging.runs.collecting import COLLECTORS
+from judging.runs import item_sets, plan, queries, tryouts
 from judging.runs.inputs import RunIn
 from judging.webhooks import WebhookIn
 

@@ -39,10 +39,10 @@ from bank.submissions import actions as submissions
 from evalsite.demo import accounts
 from evalsite.demo.drafts import load_drafts
 from judging import protocols
+from judging.extras.juries import make_jury
 from judging.judgments import releases
 from judging.models import Judge, Run
 from judging.runs.actions import start_run
-from judging.runs.juries import make_jury
 from leaderboard import editions
 from leaderboard.boards import seen
 from leaderboard.frozen.actions import freeze

@@ -13,9 +13,10 @@ from bank.api.base import conflicts, sent
 from bank.api.resources import Visible, posted
 from bank.errors import BadInput
 from judging.api import Resource
+from judging.extras import juries
+from judging.extras.attack_report import MovedSerializer, report_for
 from judging.models import JURY, Run
-from judging.runs import actions, juries, queries
-from judging.runs.attack_report import MovedSerializer, report_for
+from judging.runs import actions, queries
 from judging.runs.inputs import JuryIn, ResumeIn, RetryIn, RunIn
 
 

@@ -160,7 +160,7 @@ class Judgment(Judged):
 
 
 class Trial(Judged):
-    """A verdict on an item whose target answer was attacked, or left as it is: see ``judging.runs.attacks``.
+    """A verdict on an item whose target answer was attacked, or left as it is: see ``judging.extras.attacks``.
 
     It has its own table, so that no board, jury, export or campaign can mistake it for a verdict about a model.
     """

@@ -13,7 +13,7 @@ class SubmissionJudging(models.Model):
     """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.
 
     Budgets are in US dollars; None is no limit. Days end at midnight UTC. Where prompts hold criteria, a submission
-    counts with the price of ordinary prompts (``judging.runs.submissions``), whatever its calls cost.
+    counts with the price of ordinary prompts (``judging.collecting.submissions``), whatever its calls cost.
     ``publishes``: the day after a submission was judged, the next edition of its board is published, if nothing speaks
     against it.
     """

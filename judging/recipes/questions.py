@@ -9,10 +9,11 @@ from bank.models import Draft, Sample
 from bank.recipes import store
 from bank.recipes.spec import Condition, Numbers, Spec
 from bank.text.digests import keyed_digest
+from judging.collecting import collectors
 from judging.models import Collected, Run, RunTask
 from judging.protocols import CannotAsk
 from judging.recipes.conversation import Conversation, Example
-from judging.runs import collecting, plan
+from judging.runs import plan
 from judging.runs.requests import Picture
 
 WRITTEN = "written"  # what a task shows: the drafts of its question in other words
@@ -46,7 +47,7 @@ def places(spec: Spec, sample: Sample) -> list[int]:
 def variant_and_repeat(place: int, spec: Spec) -> tuple[str, int]:
     """The variant and repeat of the response to a question put like this."""
     condition, repeat, rotation = Place.of_task(place, spec)
-    return collecting.variant(rotation) if rotation else spec.conditions[condition].name, repeat
+    return collectors.variant(rotation) if rotation else spec.conditions[condition].name, repeat
 
 
 def conversations(run: Run, rows: Sequence[RunTask]) -> list[Conversation]:
@@ -91,7 +92,7 @@ class _Questions:
         place = Place.of_task(row.place, self.spec)
         condition = self.spec.conditions[place.condition]
         sample = row.sample
-        order = tuple(collecting.rotated(list(sample.options), place.rotation))
+        order = tuple(collectors.rotated(list(sample.options), place.rotation))
         images = self.images.get(sample.pk, []) if self.spec.instruction.pictures else []
         pictures = tuple(Picture(image) for image in images)
         instruction = sample.instruction

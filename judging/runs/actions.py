@@ -17,11 +17,11 @@ from bank.database import bulk
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging import protocols
+from judging.collecting.collectors import COLLECTORS, Collector
+from judging.extras import attacks as attack_catalogue
 from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, RunTask, reason_key, table_of
 from judging.protocols import prompts
-from judging.runs import attacks as attack_catalogue
 from judging.runs import item_sets, plan
-from judging.runs.collecting import COLLECTORS, Collector
 from judging.work import run_kinds
 
 # Of a run that somebody starts again: what failed before is forgotten.
@@ -130,7 +130,7 @@ def start_run(
     ``items``, a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers
     identical calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests
     the judge against these attacks (all of them if the list is empty) and makes no judgments (see
-    ``judging.runs.attacks``). A ``tryout`` stays with staff until a run with the same settings goes on from it.
+    ``judging.extras.attacks``). A ``tryout`` stays with staff until a run with the same settings goes on from it.
     """
     used_protocol, settings, item_set = read_settings(protocol, settings)
     check_judge(judge, benchmark, used_protocol, settings, budget)

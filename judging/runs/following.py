@@ -1,7 +1,7 @@
 """What follows what has happened to runs, submissions and evaluations."""
 
+from judging.collecting import submissions
 from judging.recipes import evaluations
-from judging.runs import submissions
 from judging.runs.notices import announce_runs, tell_of_runs
 from judging.work import leases
 

@@ -7,10 +7,10 @@ from rest_framework import serializers
 from accounts.models import User
 from bank.api.strict import StrictSerializer
 from bank.models import Benchmark
+from judging.collecting.collectors import COLLECTORS
 from judging.models import Judge, Judgment, Run
 from judging.protocols.settings import NO_OBJECT
 from judging.runs import actions
-from judging.runs.collecting import COLLECTORS
 
 NOT_A_DICT = NO_OBJECT.replace("{", "{{").replace("}", "}}")  # the framework formats its messages
 

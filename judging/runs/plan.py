@@ -13,9 +13,9 @@ from bank import exposure
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
 from judging import protocols
+from judging.extras import attacks
 from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of, reason_key
 from judging.protocols import Criterion, Option, Protocol
-from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
 # Why nobody was asked about a response that is no answer, by its status. What was cut off is one, as far as it goes.

@@ -14,10 +14,10 @@ from accounts.models import User
 from bank import corruptions
 from bank.models import Item, SampleImage
 from judging import protocols
+from judging.extras import attacks
 from judging.models import Judge, Judgment, Run, Trial
 from judging.protocols import CannotAsk, Material, Protocol, Settings, prompts
 from judging.protocols.settings import ONE_STEP
-from judging.runs import attacks
 from judging.runs.plan import Job, Subject, orders, reads_criteria, seeded_hash, subjects_by_item, with_criteria
 
 # For benchmarks without a scale of their own: the scale of MLLM-as-a-Judge (arXiv 2402.04788).

@@ -10,10 +10,11 @@ from accounts.http import page_of
 from accounts.rules import requires, through
 from bank.forms.fields import whole_number
 from bank.models import with_answers
+from judging.extras import attacks
 from judging.forms import AttackForm
 from judging.judgments.filters import STATUSES
 from judging.models import Run, Trial
-from judging.runs import attacks, queries
+from judging.runs import queries
 from judging.views import SignedInRequest, page
 from judging.views.judgments import prompt_page
 from judging.views.runs import estimated, started_from

@@ -15,12 +15,14 @@ from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.views.common import act, faults_in
 from judging import protocols
+from judging.collecting import collectors
+from judging.extras import juries
+from judging.extras.attack_report import report_for
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
 from judging.judgments import analyses, provenance, releases
 from judging.models import OVERLAP, Judgment, Run
-from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
-from judging.runs.attack_report import report_for
+from judging.runs import actions, item_sets, plan, queries, tryouts
 from judging.runs.estimates import Estimate, estimate
 from judging.runs.inputs import ResumeIn, RunIn
 from judging.views import PAGE, SignedInRequest, page
@@ -79,7 +81,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     if show not in SHOWN:
         raise Http404("unknown filter")
     progress = queries.progress(run, viewer=request.user)
-    protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
+    protocol = protocols.all_by_name().get(run.protocol) or collectors.COLLECTORS.get(run.protocol)
     members = juries.members_of(run)
     writes = allowed(request.user, "write-judging", of=run.benchmark)
     return {

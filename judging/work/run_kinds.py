@@ -15,6 +15,8 @@ from bank.database import bulk
 from bank.models import Response, SampleImage
 from bank.models.verdict import turned
 from judging import protocols
+from judging.collecting import collectors
+from judging.collecting.collectors import Task
 from judging.endpoints.answers import Reply
 from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
 from judging.protocols import CannotAsk, prompts
@@ -23,8 +25,7 @@ from judging.protocols.score import weighted_score
 from judging.recipes import questions
 from judging.recipes.conversation import Conversation, RecipeCall, turn_answer
 from judging.recipes.likelihoods import NoLikelihood
-from judging.runs import collecting, plan, requests
-from judging.runs.collecting import Task
+from judging.runs import plan, requests
 from judging.runs.plan import Job
 from judging.runs.requests import CallRequest, JudgeRequest
 
@@ -285,12 +286,12 @@ class TaskRunKind(RunKind[T]):
 
 
 class CollectingKind(TaskRunKind[Task]):
-    """A collector's texts (``collecting.COLLECTORS``)."""
+    """A collector's texts (``collectors.COLLECTORS``)."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        self.collector = collecting.COLLECTORS[run.kind]
-        self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
+        self.collector = collectors.COLLECTORS[run.kind]
+        self.right = collectors.RightAnswers(run) if run.settings.get("stop_rotations") else None
 
     def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
         shown = self.collector.shows(self.run.settings)
@@ -308,7 +309,7 @@ class CollectingKind(TaskRunKind[Task]):
     def row_without_call(self, job: Task, request: CallRequest) -> Collected | None:
         if not self.right or not job.place or job.sample.pk not in self.right.wrong:
             return None
-        row = self.row(job, Reading("ok", reason=collecting.WRONG_BEFORE))
+        row = self.row(job, Reading("ok", reason=collectors.WRONG_BEFORE))
         row.status = Collected.Status.SKIPPED
         return row
 
@@ -395,7 +396,7 @@ class RecipeKind(TaskRunKind[Conversation]):
         return None if row.last else job.after(row)
 
     def keep(self, rows: Sequence[Collected]) -> None:
-        collecting.store_responses(self.run, rows, self._responses)
+        collectors.store_responses(self.run, rows, self._responses)
 
     def _responses(self, row: Collected) -> list[Response]:
         """The answers of a conversation's turns, the one in which it ended included."""

@@ -17,7 +17,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark, Submission
 from bank.submissions import Closed, Exceeded, Refused, actions
 from bank.submissions.check import Checked
-from judging.runs import submissions as queue
+from judging.collecting import submissions as queue
 from leaderboard import submissions
 from leaderboard.submissions import LARGEST, TOO_LARGE
 from leaderboard.submissions import page as shown

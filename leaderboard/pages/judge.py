@@ -7,10 +7,10 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
+from judging.extras.juries import members_of
 from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
 from judging.protocols.in_words import settings_in_words
-from judging.runs.juries import members_of
 from leaderboard.benchmarks import newest_visible
 from leaderboard.boards import seen
 from leaderboard.boards.agreement import variance

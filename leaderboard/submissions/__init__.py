@@ -27,8 +27,8 @@ from bank.submissions import actions, quota, scoring, totals
 from bank.submissions.addressed import answers_to_judges
 from bank.submissions.check import Checked, required_splits, wanted_samples
 from judging import protocols
+from judging.collecting.submissions import Progress, judging_of
 from judging.models import QueuedSubmission, Run, SubmissionJudging
-from judging.runs.submissions import Progress, judging_of
 from leaderboard import editions, votes
 from leaderboard.boards import seen
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank

@@ -9,8 +9,8 @@ from django.urls import reverse
 from accounts.rules import Viewer, allowed
 from bank.models import Submission, SubmissionScore, ToldScore
 from bank.submissions.ladder import MOST_TOLD
-from judging.runs import submissions as queue
-from judging.runs.submissions import Progress
+from judging.collecting import submissions as queue
+from judging.collecting.submissions import Progress
 from leaderboard import submissions
 from leaderboard.boards.base import ModelRow
 from leaderboard.models import Edition

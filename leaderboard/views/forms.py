@@ -9,9 +9,9 @@ from accounts.models import User
 from bank.forms.fields import BenchmarkChoice, CleanCharField, tick
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
+from judging.collecting import submissions as queue
 from judging.inputs import InputForm
 from judging.models import Judge, Run
-from judging.runs import submissions as queue
 from leaderboard.held_out.actions import HeldOutIn
 from leaderboard.submissions import LARGEST, TOO_LARGE
 

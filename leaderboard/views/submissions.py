@@ -21,7 +21,7 @@ from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
 from bank.views.common import faults_in, told
-from judging.runs import submissions as queue
+from judging.collecting import submissions as queue
 from leaderboard import submissions
 from leaderboard.pages.model import on_boards
 from leaderboard.submissions import page as shown

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from bank import exposure
 from bank.models import Benchmark, Item
+from judging.extras.juries import make_jury
 from judging.models import Judgment, Run
-from judging.runs.juries import make_jury
 from leaderboard.models import Snapshot
 from tests.hidden import ended_before_today
 from tests.leaderboard.conftest import brought, folder, grove, judgments, labels, manage, voted  # noqa: F401 (fixtures)

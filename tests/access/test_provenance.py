@@ -19,9 +19,9 @@ from bank.intake.uploads import worker
 from bank.management.importing import Failed
 from bank.samples.items import make_items, plan_items
 from evalsite.management.commands import migrate
+from judging.extras.juries import make_jury
 from judging.judgments import provenance as judgments
 from judging.models import Judge, Judgment, Run
-from judging.runs.juries import make_jury
 from tests.access.test_sealing import (
     API,
     BELOW,

@@ -13,8 +13,8 @@ from annotations.labels.actions import return_label, submit_label
 from annotations.models import Campaign, CampaignItem, Label
 from bank.errors import BadInput
 from bank.models import Item, Sample
+from judging.extras.juries import make_jury
 from judging.models import Judge, Judgment, Run
-from judging.runs.juries import make_jury
 from tests.annotations.kinds import benchmark_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -16,11 +16,12 @@ from bank.errors import BadInput
 from bank.images import with_words
 from bank.models import Item, Response
 from judging import protocols
+from judging.extras import attacks, juries
+from judging.extras.attack_report import report
 from judging.models import Judgment, Run, Trial
 from judging.protocols import Criterion, Material
 from judging.protocols.replies import NoVerdict
-from judging.runs import actions, attacks, juries
-from judging.runs.attack_report import report
+from judging.runs import actions
 from tests.hidden import ended_before_today, write_criterion
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from bank.errors import BadInput
+from judging.extras import juries
 from judging.models import Judge, Judgment, Run
-from judging.runs import juries
 from tests.hidden import write_criterion
 from tests.judging.small import make_benchmark
 from tests.judging.test_compare import BOTH, votes

@@ -14,8 +14,8 @@ from accounts.models import Notice
 from bank.criteria import Criterion
 from bank.models import EvaluatedModel, Submission
 from bank.submissions import actions
+from judging.collecting import submissions as queue
 from judging.models import QueuedSubmission, Run
-from judging.runs import submissions as queue
 from judging.runs.actions import start_run
 from tests.judging.server import Server, after, answer
 from tests.judging.small import make_benchmark

@@ -17,8 +17,8 @@ from bank.models import EvaluatedModel, Item, Response
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions
 from evalsite import worker
+from judging.collecting import submissions as queue
 from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
-from judging.runs import submissions as queue
 from judging.runs.actions import start_run
 from leaderboard.models import Edition
 from tests.bank.conftest import manage

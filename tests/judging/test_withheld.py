@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from bank import exposure
 from bank.models import Item
+from judging.extras import attack_report
 from judging.judgments import browse
 from judging.models import Judgment, Run, Trial
-from judging.runs import attack_report
 from tests.hidden import ended_before_today
 from tests.judging.test_pages import text_of
 

@@ -190,7 +190,7 @@ DECIDED_IN = {
     "judging/protocols/reference_score.py": "what a protocol may hold",
     "judging/runs/plan.py": "what a run will hold",
     "judging/runs/actions.py": "rotations that need no call, where the key is open",
-    "judging/runs/attack_report.py": "trials of keyed runs",
+    "judging/extras/attack_report.py": "trials of keyed runs",
     "judging/runs/tryouts.py": "which items are tried out",
     "bank/intake/imports/items.py": "in which order the answers of new items stand",
     "bank/intake/imports/provenance.py": "says in words what a file closes",
@@ -232,7 +232,8 @@ WORKERS = (
     "bank/recipes/",  # compares answers by recipes
     "bank/intake/export_files.py",  # whether an export of a curator is large
     "bank/samples/items.py",  # which items are outside
-    "judging/runs/(queries|estimates|attack_report|juries|submissions|notices).py",  # counts, reports, notices
+    "judging/runs/(queries|estimates|notices).py",  # counts, reports, notices
+    "judging/(collecting/submissions|extras/(attack_report|juries)).py",  # counts, reports
     "judging/judgments/browse.py",  # where a page of rows ends
     "judging/api/judgments.py",  # the first row of each run
     "annotations/(assignment/|models.py)",  # one's own work, whether a campaign is complete
@@ -260,7 +261,15 @@ def test_single_rows_are_read_past_their_reader_by_the_named_workers_alone():
 
 # Which items people get, and in which order, tells the verdicts that chose them. So what chooses reads those of
 # annotations/campaigns/choosing.py, and verdicts past it only where that is no choice; a new name here needs a reason.
-CHOOSES = ("annotations/campaigns", "annotations/assignment", "bank/samples", "judging/recipes", "judging/runs")
+CHOOSES = (
+    "annotations/campaigns",
+    "annotations/assignment",
+    "bank/samples",
+    "judging/recipes",
+    "judging/runs",
+    "judging/collecting",
+    "judging/extras",
+)
 VERDICTS = re.compile(
     r"\b(Judgment|Label|Adjudication|Trial)\.objects|\b(judgments|labels)__"
     r"|\.(judgments|labels)\.(filter|exclude|exists|count|all|order_by|values|aggregate)"
@@ -278,10 +287,10 @@ READ_VERDICTS = {
     "annotations/assignment/notices.py": "labels of one person that came back",
     "annotations/assignment/quality.py": "labels of one person on practice and gold",
     "annotations/assignment/queries.py": "labels of one person",
-    "judging/runs/attack_report.py": "numbers of a run",
+    "judging/extras/attack_report.py": "numbers of a run",
     "judging/runs/compare.py": "seen_by",
     "judging/runs/estimates.py": "tokens, and what is stored already",
-    "judging/runs/juries.py": "verdicts of a jury's members",
+    "judging/extras/juries.py": "verdicts of a jury's members",
     "judging/runs/queries.py": "numbers of runs",
     "judging/runs/tryouts.py": "whether people have labelled an item; what a tryout can read",
 }

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from judging.extras import attacks
 from judging.management.run_command import RunCommand
 from judging.models import Run
-from judging.runs import attacks
 
 
 class Command(RunCommand):
@@ -38,7 +38,7 @@ class Command(RunCommand):
         if run.state != Run.State.FINISHED:
             self.work_or_queue(run, options)
         if as_json:
-            from judging.runs import attack_report  # loads pandas: only when there is something to report
+            from judging.extras import attack_report
 
             rows = attack_report.MovedSerializer(attack_report.report(run).rows, many=True).data
             out.write(json.dumps(rows, ensure_ascii=False, indent=1))
@@ -46,7 +46,7 @@ class Command(RunCommand):
             self._print(run)
 
     def _print(self, run: Run) -> None:
-        from judging.runs.attack_report import report
+        from judging.extras.attack_report import report
 
         results = report(run)
         line = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
+from judging.collecting.collectors import COLLECTORS
 from judging.management.run_command import RunCommand
-from judging.runs.collecting import COLLECTORS
 
 
 class Command(RunCommand):

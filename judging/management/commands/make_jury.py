@@ -23,7 +23,7 @@ class Command(InstallationCommand):
         if any(whole_number(part) is None for part in numbers):
             raise CommandError("--runs: run numbers separated by commas, e.g. 3,5,7", returncode=2)
         given = checked(JuryIn, {"name": name, "runs": numbers})
-        from judging.runs import juries  # loads pandas: only for a request that is in order
+        from judging.extras import juries
 
         try:
             run = juries.make_jury(**given.validated_data)

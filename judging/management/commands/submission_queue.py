@@ -10,8 +10,8 @@ from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
 from bank.models import Benchmark, Submission
 from bank.samples.benchmarks import find_benchmark
+from judging.collecting import submissions
 from judging.models import Run, SubmissionJudging
-from judging.runs import submissions
 
 
 class Command(InstallationCommand):

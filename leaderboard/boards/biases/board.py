@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from bank.models import EvaluatedModel, Item, ItemResponse
+from judging.extras.juries import members_of
 from judging.models import Run
-from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, Tested, share, with_significance
 from leaderboard.hidden import counted_judgments, of_one_source, unmeasured_items, without_sealed

@@ -17,9 +17,9 @@ from accounts.rules import allowed
 from bank import exposure, guard
 from bank.models import Item
 from judging import protocols
+from judging.extras.attacks import Attack, get
 from judging.judgments import analyses
 from judging.models import Run, Trial
-from judging.runs.attacks import Attack, get
 from stats import paired
 from stats.proportions import mean, proportion
 from stats.ranks import benjamini_hochberg
