@@ -70,7 +70,7 @@ def main() -> None:
         signal.signal(number, _interrupt)
     children = [
         Child("web server", ["-m", "gunicorn", "--config", "python:evalsite.web_server", "--bind", asked.bind]),
-        Child("worker", ["manage.py", "worker"]),
+        Child("worker", ["manage.py", "worker", "-v0"]),  # how to stop says this process
     ]
     processes: list[subprocess.Popen[bytes]] = []  # that end by themselves
     try:

@@ -246,6 +246,7 @@ def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wron
     assert fresh.ask(RUNS) == ["finished"]
     said = (tmp_path / "log").read_text()
     assert "[info" not in said
+    assert "Ctrl+C" not in said  # what a worker says that was started by itself
     assert said.endswith("Ctrl-C stops it.\n\nStopping ...\nStopped. The data is kept.\n")
 
 

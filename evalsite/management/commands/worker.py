@@ -32,10 +32,11 @@ class Command(UncheckedCommand):
             "--until-idle", action="store_true", help="end when nothing waits; exit status 1 if runs still do"
         )
 
-    def handle(self, *, until_idle: bool, **options: Any) -> None:
+    def handle(self, *, until_idle: bool, verbosity: int, **options: Any) -> None:
         doctor.wait_for_database()
         call_command("may_start")
-        self.stdout.write(f"Worker {leases.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
+        if verbosity:
+            self.stdout.write(f"Worker {leases.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
         loop.settle()
         try:
             loop.run(lambda: self._serve(until_idle))
