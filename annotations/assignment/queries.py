@@ -136,10 +136,16 @@ class Work:
         ]
 
     @property
-    def situations(self) -> tuple[tuple[int, ballots.Words, bool], ...]:
-        """Reasons to be unable to decide: number, description, whether chosen."""
+    def situations(self) -> tuple[tuple[int, ballots.Words, bool, str], ...]:
+        """Reasons to be unable to decide: number, description, whether chosen, and the name of its key."""
         chosen, situations = self.values.get("situation"), self.ballot.situations
-        return tuple((number, words, chosen == number) for number, words in situations.items())
+        keys = zip(situations.items(), ("first", "second"), strict=False)
+        return tuple((number, words, chosen == number, key) for (number, words), key in keys)
+
+    @property
+    def answer_names(self) -> str:
+        """In the order in which they are shown."""
+        return ", ".join(answer.name for answer in self.answers)
 
     @property
     def total_weight(self) -> str:

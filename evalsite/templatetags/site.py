@@ -53,6 +53,14 @@ def icon(name: str, size: str = "") -> SafeString:
     )
 
 
+@register.simple_tag
+@lru_cache(maxsize=512)
+def cap(key: str, name: str = "") -> SafeString:
+    """The cap of a key beside what it does; ``name``: of what can be given another key."""
+    bound = format_html(' data-cap="{}"', name) if name else ""
+    return format_html('<kbd class="cap" aria-hidden="true"{}>{}</kbd>', bound, key)
+
+
 class Fixed(template.Node):
     """What is the same on every page in one language, or wherever the variables that it names have these values: drawn
     once, and with no other variable of the page. Their values are plain data that can be hashed."""

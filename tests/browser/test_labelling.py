@@ -314,6 +314,7 @@ class TestNetwork:
     def test_labels_wait_for_the_network_and_are_sent_once(self, work, context):
         go_offline(work)
         decide(work, "1")
+        expect(work.locator("#unsent")).to_be_visible()
         expect(work.locator("#unsent")).to_contain_text("Offline, 1 saved here")
         assert not work.locator("#toasts").inner_text()
         work.keyboard.press("0")
@@ -336,6 +337,7 @@ class TestNetwork:
         go_offline(work)
         decide(work, "2")
         work.clock.fast_forward("05:00")
+        expect(work.locator("#unsent")).to_be_visible()
         expect(work.locator("#unsent")).to_contain_text("1 saved here")
         assert not Label.objects.exists()
         other = context.new_page()
@@ -364,6 +366,7 @@ class TestNetwork:
     def test_signed_out_the_label_waits_for_the_sign_in(self, work, sign_in):
         Session.objects.all().delete()
         decide(work, "1")
+        expect(work.locator("#unsent")).to_be_visible()
         expect(work.locator("#unsent")).to_contain_text("Signed out, 1 saved here")
         assert not work.locator("#toasts").inner_text()  # nothing says "Submitted"
         assert not Label.objects.exists()

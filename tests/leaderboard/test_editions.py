@@ -16,8 +16,8 @@ from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.boards.base import whole_from_text
+from leaderboard.boards.by_kind import MAKERS
 from leaderboard.boards.seen import models
-from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
@@ -223,7 +223,7 @@ def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, pu
 
 
 def told_of(model, edition):
-    board = whole_from_text(KINDS[edition.kind].board, edition.board)
+    board = whole_from_text(MAKERS[edition.kind].shape, edition.board)
     return next(row for row in board.as_json() if row["model"] == model)
 
 
