@@ -212,7 +212,7 @@ class AuditEntry(models.Model):
     number = models.PositiveBigIntegerField(unique=True)  # from 1, without gaps
     at = models.DateTimeField(db_index=True)
     action = models.CharField(max_length=40)  # one of accounts.audit.ACTIONS
-    who = doer()
+    who = doer(db_index=False)
     name = models.CharField(max_length=150, blank=True)  # at that time, or as typed
     command = models.CharField(max_length=100, blank=True)  # if no person is known
     about = models.CharField(max_length=200, blank=True)
@@ -260,7 +260,9 @@ class SignInCount(models.Model):
 class Notice(models.Model):
     """Something that a person is told. ``key`` says about what and when, so that nothing is told twice."""
 
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices", db_index=False
+    )
     key = models.CharField(max_length=100)
     text = models.CharField(max_length=300)
     link = models.CharField(max_length=300)  # a path of the site
@@ -311,7 +313,9 @@ class Mail(models.Model):
 class SavedView(models.Model):
     """A page with its filters that a person keeps under a name."""
 
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views", db_index=False
+    )
     name = models.CharField(max_length=80)
     path = models.CharField(max_length=2_000)  # of the site, with its query
 
@@ -345,7 +349,7 @@ class Delivery(models.Model):
     """What a webhook is told once, and what became of it."""
 
     id = models.UUIDField(primary_key=True, default=uuid4)  # the same each time it is sent
-    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     event = models.CharField(max_length=40)
     key = models.CharField(max_length=100)
     body = models.TextField()  # to the byte what is signed

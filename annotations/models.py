@@ -154,7 +154,7 @@ class Membership(models.Model):
     Removed annotators keep the row, so that they cannot rejoin on their own.
     """
 
-    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="memberships")
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="memberships")
     qualified = models.BooleanField(null=True, blank=True)
     tries = models.JSONField(default=list, blank=True)  # finished practice rounds: [{"right", "of", "at"}]
@@ -182,7 +182,7 @@ class Membership(models.Model):
 class Consent(models.Model):
     """That somebody agreed to a campaign's text, word for word, and when. It stays when the text changes."""
 
-    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="consents")
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="consents", db_index=False)
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
     text = models.TextField()
     at = models.DateTimeField()
@@ -212,7 +212,7 @@ class CampaignItem(models.Model):
     whose analyses are compared; the second is ``against``.
     """
 
-    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="campaign_items")
     # RESTRICT: deleting a judgment must not delete people's labels.
     reviewed = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
@@ -287,8 +287,10 @@ class Assignment(models.Model):
         EXPIRED = "expired"
         WITHDRAWN = "withdrawn"  # its label is excluded
 
-    campaign_item = models.ForeignKey(CampaignItem, on_delete=models.CASCADE, related_name="assignments")
-    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments")
+    campaign_item = models.ForeignKey(
+        CampaignItem, on_delete=models.CASCADE, related_name="assignments", db_index=False
+    )
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     order = models.CharField(max_length=10, default="01")  # canonical positions in presented order, of what is compared
     state = models.CharField(max_length=9, choices=State.choices, default=State.LEASED)
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
@@ -389,9 +391,9 @@ class Label(Verdict):
 
     assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="label")
     # Copied from the assignment, so that one query covers labels and judgments and the database can forbid duplicates.
-    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="labels")
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="labels", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="labels")
-    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="labels")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="labels", db_index=False)
     seconds = models.FloatField(null=True, blank=True)
     comment = models.TextField(blank=True)
     flags = models.JSONField(default=list, blank=True)
@@ -473,7 +475,7 @@ class Invitation(models.Model):
 class GuidelinePicture(models.Model):
     """A picture in a campaign's guidelines, shown with ``![words](name)``."""
 
-    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="pictures")
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="pictures", db_index=False)
     name = models.CharField(max_length=100)
     sha256 = models.CharField(max_length=64)
     kind = models.CharField(max_length=4)

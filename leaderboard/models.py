@@ -35,7 +35,7 @@ class Edition(models.Model):
         JUDGES = "judges"
 
     what = models.CharField(max_length=6, choices=What.choices, default=What.MODELS, db_default=What.MODELS)
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="editions")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="editions", db_index=False)
     kind = models.CharField(max_length=10)
     split = models.CharField(max_length=40, blank=True)  # a hidden one, else ""
     number = models.PositiveIntegerField()
@@ -61,7 +61,7 @@ class HeldOutRelease(models.Model):
     a row with its ``number``, also one for the same run again; none is changed or removed. ``board`` holds the rows.
     """
 
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="held_out_releases")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="held_out_releases", db_index=False)
     run = models.ForeignKey("judging.Run", on_delete=models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()
     board = models.TextField()
@@ -144,7 +144,7 @@ class RecipeEdition(models.Model):
     number and sample, as in an ``Edition``.
     """
 
-    recipe = models.ForeignKey("bank.Recipe", on_delete=models.PROTECT, related_name="editions")
+    recipe = models.ForeignKey("bank.Recipe", on_delete=models.PROTECT, related_name="editions", db_index=False)
     number = models.PositiveIntegerField()
     board = models.TextField()
     cells: Any = PackedJSONField()

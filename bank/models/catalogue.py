@@ -89,7 +89,7 @@ def known_to(viewer: Viewer, benchmark: str = "") -> Q:
 class Capability(models.Model):
     """A node of a benchmark's capability tree; ``path`` holds the names from the top, joined by " / "."""
 
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="capabilities")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="capabilities", db_index=False)
     parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="children")
     name = NameField(max_length=200)
     path = models.CharField(max_length=700)

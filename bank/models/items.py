@@ -90,7 +90,7 @@ class Item(models.Model):
 class ItemResponse(models.Model):
     """The position of a response in an item."""
 
-    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places", db_index=False)
     position = models.PositiveSmallIntegerField()
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="places")
 

@@ -20,7 +20,7 @@ GUIDELINE = {
 class ReviewRound(models.Model):
     """One round over samples of a benchmark."""
 
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="review_rounds")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="review_rounds", db_index=False)
     number = models.PositiveIntegerField()
     opened_at = models.DateTimeField(auto_now_add=True)
     opened_by = doer()
@@ -43,9 +43,11 @@ class SampleReview(models.Model):
         REVISE = "revise"
         REJECT = "reject"
 
-    round = models.ForeignKey(ReviewRound, on_delete=models.CASCADE, related_name="reviews")
+    round = models.ForeignKey(ReviewRound, on_delete=models.CASCADE, related_name="reviews", db_index=False)
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="reviews")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="sample_reviews")
+    reviewer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="sample_reviews", db_index=False
+    )
     verdict = models.CharField(max_length=6, choices=Verdict.choices, blank=True)
     points = models.JSONField(default=dict, blank=True)  # {point of GUIDELINE: {"ok": bool, "note": str}}
     note = models.TextField(blank=True)

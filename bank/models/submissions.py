@@ -104,7 +104,7 @@ class SubmissionScore(models.Model):
         CHOICE = "choice"
         YES_NO = "yes_no"
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+", db_index=False)
     split = models.CharField(max_length=40, blank=True)
     hidden = models.BooleanField()
     part = models.CharField(max_length=5, choices=Part.choices)
@@ -126,7 +126,7 @@ class SubmissionScore(models.Model):
 class ToldScore(models.Model):
     """What a submitter was told about one split and kind of question whose keys are not all open. It never changes."""
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="told_scores")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="told_scores", db_index=False)
     split = models.CharField(max_length=40, blank=True)
     kind = models.CharField(max_length=6, choices=SubmissionScore.Kind.choices)
     kept = models.BooleanField(default=False)  # of the kept half, at its release
@@ -144,7 +144,7 @@ class ExactTotal(models.Model):
     See ``bank.submissions.totals``.
     """
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="exact_totals")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="exact_totals", db_index=False)
     digest = models.CharField(max_length=64)  # keyed, of what it is made of
     of = models.CharField(max_length=200)  # what it is, in words
     samples = models.PositiveIntegerField()  # behind it
@@ -166,7 +166,7 @@ class ResponseMark(models.Model):
 class SubmissionCount(models.Model):
     """How often somebody submitted to a benchmark in a period: ``all``, a day, or an hour of checks."""
 
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="+")
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="+", db_index=False)
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     period = models.CharField(max_length=24)
     used = models.PositiveIntegerField(default=0)

@@ -59,7 +59,7 @@ class Collected(CallResult):
         ERROR = "error"
         SKIPPED = "skipped"  # a rotation that was not asked: an earlier one was wrong
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="collected")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="collected", db_index=False)
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
     place = models.PositiveSmallIntegerField(default=0)  # rotation of the options, or position of the picture
     step = models.PositiveSmallIntegerField(default=0, db_default=0)  # of a recipe's answer: its calls, in order
@@ -139,7 +139,7 @@ class Judgment(Judged):
 
     KEY = ("item_id", "order", "repeat")
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="judgments")
 
     objects = Guarded.from_queryset(JudgedQuerySet)()
@@ -167,7 +167,7 @@ class Trial(Judged):
 
     KEY = ("item_id", "order", "repeat", "attack")
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="trials")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="trials", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
     attack = models.CharField(max_length=40, blank=True)  # NAME@VERSION; "" is the answer as it is
     target = models.PositiveSmallIntegerField(default=0)  # canonical position of the answer under attack
@@ -202,7 +202,7 @@ class Attempt(CallUsage):
     A call with a verdict is recorded by its judgment, which is never deleted.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, null=True, blank=True, related_name="+")  # of a task
     order = models.CharField(max_length=10)  # a task's place
@@ -233,7 +233,9 @@ class AnalysisRelease(models.Model):
     OPENING: ClassVar[list[str]] = [Decision.RELEASE, Decision.DESPITE]
 
     judgment = models.OneToOneField(Judgment, on_delete=models.CASCADE, related_name="release")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="releases")  # the judgment's, for counts
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="releases", db_index=False
+    )  # the judgment's, for counts
     decision = models.CharField(max_length=7, choices=Decision.choices, default=Decision.RELEASE)
     held = models.CharField(max_length=200, blank=True)  # why it would have been held back at the last decision
     proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")

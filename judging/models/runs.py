@@ -298,7 +298,7 @@ class Run(models.Model):
 class RunItem(models.Model):
     """The items of a run, fixed when it starts."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_items")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="run_items", db_index=False)
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
 
     objects = FinishedManager["RunItem"]()
@@ -315,7 +315,7 @@ class RunTask(models.Model):
     lists the ids of samples: ``examples`` stand before the question, ``pool`` gives answers to choose from.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks", db_index=False)
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="+")
     place = models.PositiveSmallIntegerField(default=0)
     shows = models.JSONField(default=dict, db_default={})

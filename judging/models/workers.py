@@ -55,7 +55,7 @@ class RunClaim(models.Model):
 class JudgeShare(models.Model):
     """How many calls of a judge one worker may have in flight. All shares together never exceed its concurrency."""
 
-    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="shares")
+    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="shares", db_index=False)
     holder = models.CharField(max_length=32)  # token of a worker process
     calls = models.PositiveIntegerField(default=0)
     wants = models.BooleanField(default=True)  # has calls to make

@@ -5,14 +5,16 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import traceback
 from collections import Counter
+from contextlib import closing
 
 import pytest
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 
 from accounts.models import User
 from bank.criteria import Criterion
@@ -287,3 +289,27 @@ def test_the_same_folder_brought_in_twice_at_once_is_there_once(whole, media):
     assert [ended(pid) for pid in pids] == [0, 0, 0]
     assert counts() == ALL
     assert len([file for file in media.rglob("*") if file.is_file()]) == 3
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_an_import_leaves_room_for_others_on_sqlite_alone_and_more_while_they_write(monkeypatch):
+    slept, later = [], [0.0]
+    moment = time.monotonic
+    monkeypatch.setattr(writer.time, "sleep", slept.append)
+    monkeypatch.setattr(writer.time, "monotonic", lambda: moment() + later[0])
+    writer.pause(0.5)
+    if connection.vendor != "sqlite":
+        assert slept == []
+        return
+    with closing(sqlite3.connect(connection.settings_dict["NAME"], uri=True)) as elsewhere:
+        elsewhere.execute("CREATE TABLE elsewhere (x)")
+        elsewhere.commit()
+        writer.pause(0.5)
+        elsewhere.execute("DROP TABLE elsewhere")
+        elsewhere.commit()
+    later[0] = 3.0
+    writer.pause(0.5)
+    later[0] = 6.0
+    writer.pause(0.5)
+    assert slept == [writer.GAP, 0.5, 0.5, writer.GAP]

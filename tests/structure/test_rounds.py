@@ -32,11 +32,13 @@ def test_both_rounds_run_whatever_the_first_one_finds_and_either_fails_the_comma
 
 # Which tests meet a module's own SQL, its locks on joined rows, or what it does otherwise on one of the databases.
 TESTED_ON_BOTH = {
+    "accounts/indexes.py": "structure/test_indexes.py",
     "accounts/jobs.py": "operations/test_jobs.py",
     "annotations/assignment/slots.py": "annotations/test_leases.py",
     "annotations/campaigns/auto_enqueue.py": "annotations/test_data.py",
     "bank/database/__init__.py": "bank/test_imports.py",
     "bank/database/bulk.py": "bank/test_bulk.py",
+    "bank/intake/imports/writer.py": "bank/test_import_processes.py",
     "bank/intake/uploads/staging.py": "bank/test_uploads_elsewhere.py",
     "bank/management/rotation.py": "bank/test_rotation.py",
     "bank/samples/editor.py": "bank/test_bank_pages.py",

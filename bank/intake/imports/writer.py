@@ -1,8 +1,8 @@
 """The writing half of an import: many short transactions whose rows stay hidden until the last one publishes them all.
 
 See ADR 22. Rows get ids from ranges that are hidden (``bank.database.unfinished``). They are inserted by column, at
-most ``AT_ONCE`` in a transaction that lasts no longer than ``LONGEST_TRANSACTION``, with a pause for other writers in
-between: SQLite allows one writer at a time and keeps no queue.
+most ``AT_ONCE`` in a transaction that lasts no longer than ``LONGEST_TRANSACTION``, on SQLite with a pause for other
+writers in between: it allows one at a time and keeps no queue.
 """
 
 import logging
@@ -30,7 +30,9 @@ M = TypeVar("M", bound=Model)
 AT_ONCE = 5_000  # rows per transaction
 SLICE = 500  # rows between looks at the clock
 LONGEST_TRANSACTION = 0.03  # seconds after which a transaction ends
-PAUSE = 1.0  # times the length of the transaction, so that others get to write
+PAUSE = 1.0  # times the length of the transaction, while others write
+GAP = 0.01  # seconds while nobody else does: in a shorter one, somebody who begins to write waits for seconds
+RECENTLY = 2.0  # seconds since another connection has written
 LOOK_EVERY = 0.1  # seconds between checks whether the previous import is done
 
 
@@ -134,10 +136,29 @@ class ImportWriter:
             Import.objects.filter(pk=self.row.pk).update(**done)
 
 
+class _Others:
+    """Whether other connections write to the same SQLite database: it counts their commits."""
+
+    def __init__(self) -> None:
+        self.version: int | None = None
+        self.wrote_at = -RECENTLY
+
+    def write(self) -> bool:
+        version = execute("PRAGMA data_version")
+        now = time.monotonic()
+        if self.version not in (None, version):
+            self.wrote_at = now
+        self.version = version
+        return now - self.wrote_at < RECENTLY
+
+
+others = _Others()
+
+
 def pause(seconds: float) -> None:
-    """Let others write after a transaction of this many seconds."""
-    if not connection.in_atomic_block:
-        time.sleep(0.001 + PAUSE * seconds)
+    """Let others write after a transaction of this many seconds. PostgreSQL needs no pause for that."""
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        time.sleep(PAUSE * seconds if others.write() else GAP)
 
 
 def renew(row: Import) -> None:
