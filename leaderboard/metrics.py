@@ -2,7 +2,7 @@
 
 A metric is computed from the rows with verdicts of both people (``value``) and a judge (``judged``), and is the mean
 over data sets and repeats; ``group`` says which rows depend on each other. Ranks of judges, and numbers by level, come
-from sums over these rows instead (``boards.judge_ranks``).
+from sums over these rows instead (``boards.judges.ranks``).
 """
 
 from collections.abc import Callable, Sequence

@@ -24,7 +24,7 @@ class Keyed(Kind):
     metrics = metrics.READINGS
     reference = "majority of people"
     counted_word = "sample"
-    edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.keyed
+    edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.models.keyed
 
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
         # A label found in the answer itself was not read by the judge.
