@@ -20,7 +20,7 @@ from leaderboard.kept import values
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
-from leaderboard.scope import Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.sight import Sight, Withheld
 from stats.arrays import BoolArray
 from stats.figures import listed
@@ -288,6 +288,7 @@ class KeptBoard(Generic[B]):
 
     ``of``: whose editions decide what is seen; ``has_editions``: whether they hold this board, which else is empty
     where its viewer sees them. ``shape``: the class of the board, by the view; without one it is refused there.
+    ``unfit``: why there is no such board of the view, for whomever; "" where there is one.
     """
 
     name: str
@@ -295,9 +296,12 @@ class KeptBoard(Generic[B]):
     shape: Callable[[Scope], type[Any]] | None = None
     of: Edition.What | None = None
     has_editions: bool = False
+    unfit: Callable[[Scope], str] = lambda scope: ""
 
     def __call__(self, scope: Scope) -> B:
         """Raises BadScope for a view that there is none of, or none for this viewer."""
+        if reason := self.unfit(scope):
+            raise BadScope(reason)
         sight = Sight(scope, self.of)
         return _cached(sight, self.name, self.compute if sight.live else lambda scope: self._not_live(sight))
 
@@ -318,12 +322,12 @@ class KeptBoard(Generic[B]):
 
 
 def kept_board(
-    name: str, shape: Callable[[Scope], type[Any]] | None = None, **editions: Any
+    name: str, shape: Callable[[Scope], type[Any]] | None = None, **more: Any
 ) -> Callable[[Callable[[Scope], B]], KeptBoard[B]]:
     """Declares what computes a board as the board that doors ask for, see ``KeptBoard``."""
 
     def declare(compute: Callable[[Scope], B]) -> KeptBoard[B]:
-        return KeptBoard(name, compute, shape, **editions)
+        return KeptBoard(name, compute, shape, **more)
 
     return declare
 

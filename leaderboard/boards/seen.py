@@ -7,7 +7,8 @@ from typing import Any, cast
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
 from leaderboard import votes
-from leaderboard.boards.agreement.board import AgreementBoard, agreements
+from leaderboard.boards.agreement import board as of_agreement
+from leaderboard.boards.agreement.board import AgreementBoard
 from leaderboard.boards.base import B, Board, ModelsBoard, kept_board
 from leaderboard.boards.biases.board import BiasBoard
 from leaderboard.boards.by_kind import makers_of
@@ -33,17 +34,15 @@ HELD_OUT = "Half of what people labelled is held out: these figures are of the o
 PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
 
 
-def _of_models(scope: Scope) -> type[ModelsBoard]:
-    if scope.kind.no_models:
-        raise BadScope(scope.kind.no_models)
-    return makers_of(scope.kind).shape
-
-
-@kept_board("models", _of_models, of=MODELS, has_editions=True)
+@kept_board(
+    "models",
+    lambda scope: makers_of(scope.kind).shape,
+    of=MODELS,
+    has_editions=True,
+    unfit=lambda scope: scope.kind.no_models,
+)
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
-    if scope.kind.no_models:
-        raise BadScope(scope.kind.no_models)
     board = _told(scope, _with_lengths(scope, makers_of(scope.kind).models(of_one_source(scope))))
     under_way = _under_way(of_one_source(scope)) if scope.by_people and scope.run is None else []
     return replace(board, notes=[*board.notes, *under_way]) if under_way else board
@@ -106,10 +105,10 @@ def judges(scope: Scope) -> JudgesBoard:
     return _beside_people(scope, makers_of(scope.kind).judges(without_sealed(scope)))
 
 
-@kept_board("agreement")
+@kept_board("agreement", unfit=of_agreement.unfit)
 def agreement_of(scope: Scope) -> AgreementBoard:
     """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
-    return _beside_people(scope, agreements(without_sealed(scope), names=scope.names))
+    return _beside_people(scope, of_agreement.agreements(without_sealed(scope), names=scope.names))
 
 
 @kept_board("bias", lambda scope: BiasBoard)

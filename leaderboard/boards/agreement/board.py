@@ -13,7 +13,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.metrics import ON_SCALE, beyond_chance_of_choices, kappa
 from leaderboard.rows import Number, Row, number
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import Scope
 from stats.agreement import MEASURES, agreement, agreement_decided, method_of, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion
 from stats.verdicts import decided, majority, three_way, words
@@ -59,13 +59,16 @@ class AgreementBoard(Board[AgreementRow]):
 Shared = tuple[Number, int, int]  # the value, how many items agree, how many items
 
 
+def unfit(scope: Scope) -> str:
+    """Why there is no agreement of this view's kind."""
+    return "" if scope.kind.pairwise else f"Agreement is only measured on pairs; none of kind {scope.kind}."
+
+
 def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
     """How often two voters gave the same verdict (MLLM-Bench, Tables 14, 15), by pair and metric.
 
     Annotators appear by pseudonym unless ``names``.
     """
-    if not scope.kind.pairwise:
-        raise BadScope(f"Agreement is only measured on pairs; none of kind {scope.kind}.")
     items = votes.pairs(scope)
     labels = votes.labels_on(scope, items.index)
     groups = votes.judge_groups(scope)

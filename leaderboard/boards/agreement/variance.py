@@ -15,7 +15,7 @@ from leaderboard.boards.declared import Rows, Table, TableQuery
 from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.metrics import ON_SCALE
 from leaderboard.rows import Number, Row, number, plain
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.generalizability import NO_VARIANCE, Components, components
 from stats.verdicts import MISSING, TIE
@@ -60,11 +60,13 @@ def rows_of(found: Components, n: int, **of: str | int) -> list[VarianceRow]:
     ]
 
 
-@kept_board("variance", lambda scope: Board[VarianceRow])
+def _unfit(scope: Scope) -> str:
+    return "" if scope.kind.on_scale else UNFIT.format(scope.kind)
+
+
+@kept_board("variance", lambda scope: Board[VarianceRow], unfit=_unfit)
 def of_judges(scope: Scope) -> Board[VarianceRow]:
     """The verdicts of every judge, of pairs in each order by itself, and of scores in each repeat."""
-    if not scope.kind.on_scale:
-        raise BadScope(UNFIT.format(scope.kind))
     scope = of_one_source(without_sealed(scope))
     rows: list[VarianceRow] = []
     notes, used = [], []
