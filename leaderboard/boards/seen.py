@@ -169,6 +169,3 @@ def _not_asked(scope: Scope, runs: Sequence[int]) -> list[str]:
     counts = "that answer loses" if loses else "there is no verdict"
     number = f"{items:,} items" if items > 1 else "one item"
     return [f"Not asked about: {number}, where an answer is empty, refused or an error; {counts}."]
-
-
-__all__ = ["Board", "agreement_of", "agreements", "bias_of", "judges", "models", "rated_otherwise"]
