@@ -8,6 +8,7 @@ than MIN_SAMPLES samples (``stats.disclosure``). A hidden split is shown only as
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -222,7 +223,7 @@ def published_cells(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> dict[
     """
     frame = frame[~frame["model"].isin(scope.without)]
     frame = frame.assign(given=given(frame), open=frame["sample"].isin(open_samples(scope)))
-    paths = [path for depth in (_depths(scope, frame) if levels else []) for path in depth]
+    paths = list(chain.from_iterable(_depths(scope, frame))) if levels else []
     tell = _of_choice if scope.kind.rotates else _of_yes_no
     by_model = {}
     for name, rows in frame.groupby("model"):
@@ -395,22 +396,22 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 def _keyed_board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
     samples = frame["sample"].nunique()
     items = int(samples)
-    half_read = [] if scope.edition else _half_read(frame, _asked(frame))
+    published, half_read = None, []
+    if not scope.edition:
+        half_read = _half_read(frame, _asked(frame))
     frame = _asked(frame)
     depths = _depths(scope, frame) if levels else []
-    published = published_cells(scope, frame, levels=levels) if scope.edition else None
-    if published is not None:
+    if scope.edition:
+        published = published_cells(scope, frame, levels=levels)
         frame = frame[frame["model"].isin(published)]
     answers = {
         str(name): rows for name, rows in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold())
     }
     told = None
     if published is not None:
-        told_of = _told_of_choice if scope.kind.rotates else _told_of_yes_no
-        told = {name: told_of(cells, answers[name]) for name, cells in published.items()}
-        in_edition = {path for one in told.values() for path in one.cells}
-        depths = [visible for paths in depths if (visible := [path for path in paths if path in in_edition])]
-    paths = [path for depth in depths for path in depth]
+        told = _told(scope, published, answers)
+        depths = _in_edition(depths, told)
+    paths = list(chain.from_iterable(depths))
     failures = scope.failures or WRONG
     one_pass = _one_pass(_read(frame, failures))
     alike = None if published is not None or one_pass.empty else _likeness(one_pass)
@@ -421,6 +422,24 @@ def _keyed_board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoa
     else:
         board = _yes_no_board(answers, paths, told, samples, failures, scope.reading, alike)
     return replace(board, items=items, depths=depths, notes=[*board.notes, *half_read])
+
+
+def _told(
+    scope: Scope, published: dict[str, PublishedCells], answers: dict[str, pd.DataFrame]
+) -> dict[str, PublishedHits]:
+    told_of = _told_of_choice if scope.kind.rotates else _told_of_yes_no
+    return {name: told_of(cells, answers[name]) for name, cells in published.items()}
+
+
+def _in_edition(depths: list[list[str]], told: dict[str, PublishedHits]) -> list[list[str]]:
+    """The levels that the edition tells of some model, by depth."""
+    shown = set[str]().union(*(hits.cells for hits in told.values()))
+    visible = []
+    for paths in depths:
+        of_depth = [path for path in paths if path in shown]
+        if of_depth:
+            visible.append(of_depth)
+    return visible
 
 
 def _half_read(frame: pd.DataFrame, asked: pd.DataFrame) -> list[str]:
@@ -478,62 +497,97 @@ def _choice_board(
     alike: float | None,
 ) -> ChoiceBoard:
     rotated = any(answered["variant"].str.startswith(CIRCULAR).any() for answered in answers.values())
-    rows, counted = [], {}
+    rows, counted, asked = [], {}, {}
     for name, answered in answers.items():
+        passes = _Passes.of(_read(answered, failures))
         cells = None if told is None else told[name]
-        read = _read(answered, failures)
-        one_pass, all_rotations = _one_pass(read), every_rotation(read)
-        n = int(one_pass["sample"].nunique())
-        if cells is not None:
-            one_pass = one_pass if ONE in cells else one_pass.iloc[:0]
-            all_rotations = all_rotations if EVERY in cells else all_rotations.iloc[:0]
-        accuracies = _accuracies(one_pass, all_rotations, alike, for_edition=cells is not None)
-        if cells is not None:
-            accuracies["vanilla"] = cells.number(ONE, accuracies["vanilla"])
-            accuracies["circular"] = cells.number(EVERY, accuracies["circular"])
-            if BOTH not in cells or cells.coded & {ONE, EVERY, BOTH}:
-                accuracies["difference"] = UNKNOWN
-        within = one_pass if cells is None or EVERY not in cells else one_pass.iloc[:0]
-        named = answered["said"] != ""
-        extraction = {step: int(((answered["how"] == step) & named).sum()) for step in STEPS}
-        extraction["none"] = int((~named & (answered["how"] != marked_responses.NO_TEXT)).sum())
-        extraction["no_text"] = int((answered["how"] == marked_responses.NO_TEXT).sum())
-        row = ChoiceRow(
-            model=name,
-            **accuracies,
-            levels={
-                path: ChoiceLevel(
-                    **_of_level(_below(within, path), _below(all_rotations, path), cells, path, alike),
-                    n=int(_below(read, path)["sample"].nunique()),
-                )
-                for path in paths
-                if cells is None or path in cells
-            },
-            extraction=extraction,
-            **(_with_failures(answered, failures, vanilla=_one_pass, circular=every_rotation) if cells is None else {}),
-            n=n,
-            coverage=share(n, samples),
-        )
+        row = _choice_row(name, answered, passes, cells, paths, samples=samples, failures=failures, alike=alike)
         rows.append(row)
-        counted[name] = all_rotations if rotated else one_pass
-    passes = {name: answered[answered["how"] != marked_responses.SKIPPED] for name, answered in answers.items()}
-    if told is not None:  # which passes were asked can tell where a model was wrong
-        passes = {name: _one_pass(answered) for name, answered in answers.items()}
-    letters = {name: _shares(asked["letter"].where(asked["said"] != "", "")) for name, asked in passes.items()}
-    # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
-    keys = None
-    if passes and told is None:
-        keys = pd.concat(passes.values()).drop_duplicates(["sample", "variant"])["key_letter"]
+        counted[name] = passes.every if rotated else passes.one
+        if cells is None:
+            asked[name] = answered[answered["how"] != marked_responses.SKIPPED]
+        else:  # which passes were asked can tell where a model was wrong
+            asked[name] = _one_pass(answered)
+    letters = {name: _shares(frame["letter"].where(frame["said"] != "", "")) for name, frame in asked.items()}
     ranked_by = CIRCULAR_ACCURACY if rotated else VANILLA
-    rows, notes, neighbours = _ranked(rows, counted, ranked_by) if told is None else (rows, [], [])
-    return ChoiceBoard(
-        rows,
-        notes,
-        ranked_by=ranked_by,
-        apart=neighbours,
-        letters=letters,
-        right={} if keys is None else _shares(keys),
+    if told is not None:
+        return ChoiceBoard(rows, [], ranked_by=ranked_by, apart=[], letters=letters, right={})
+    # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
+    right = {}
+    if asked:
+        right = _shares(pd.concat(asked.values()).drop_duplicates(["sample", "variant"])["key_letter"])
+    rows, notes, neighbours = _ranked(rows, counted, ranked_by)
+    return ChoiceBoard(rows, notes, ranked_by=ranked_by, apart=neighbours, letters=letters, right=right)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Passes:
+    """The answers of a model that count; of these the one pass, and the samples answered in every rotation."""
+
+    read: pd.DataFrame
+    one: pd.DataFrame
+    every: pd.DataFrame
+
+    @classmethod
+    def of(cls, read: pd.DataFrame) -> "_Passes":
+        return cls(read, _one_pass(read), every_rotation(read))
+
+
+def _choice_row(
+    name: str,
+    answered: pd.DataFrame,
+    passes: _Passes,
+    cells: PublishedHits | None,
+    paths: list[str],
+    *,
+    samples: int,
+    failures: str,
+    alike: float | None,
+) -> ChoiceRow:
+    one_pass, all_rotations = passes.one, passes.every
+    if cells is None:
+        accuracies = _accuracies(one_pass, all_rotations, alike, for_edition=False)
+        with_failures = _with_failures(answered, failures, vanilla=_one_pass, circular=every_rotation)
+        within = one_pass
+    else:
+        one_pass = one_pass if ONE in cells else one_pass.iloc[:0]
+        all_rotations = all_rotations if EVERY in cells else all_rotations.iloc[:0]
+        accuracies = _told_accuracies(one_pass, all_rotations, cells, alike)
+        with_failures = {}
+        within = one_pass.iloc[:0] if EVERY in cells else one_pass
+        paths = [path for path in paths if path in cells]
+    levels = {}
+    for path in paths:
+        of_level = _of_level(_below(within, path), _below(all_rotations, path), cells, path, alike)
+        levels[path] = ChoiceLevel(**of_level, n=int(_below(passes.read, path)["sample"].nunique()))
+    n = int(passes.one["sample"].nunique())
+    return ChoiceRow(
+        model=name,
+        **accuracies,
+        levels=levels,
+        extraction=_extraction(answered),
+        **with_failures,
+        n=n,
+        coverage=share(n, samples),
     )
+
+
+def _told_accuracies(
+    one_pass: pd.DataFrame, all_rotations: pd.DataFrame, cells: PublishedHits, alike: float | None
+) -> dict[str, Any]:
+    """``_accuracies`` as an edition may tell them."""
+    accuracies = _accuracies(one_pass, all_rotations, alike, for_edition=True)
+    accuracies["vanilla"] = cells.number(ONE, accuracies["vanilla"])
+    accuracies["circular"] = cells.number(EVERY, accuracies["circular"])
+    if BOTH not in cells or cells.coded & {ONE, EVERY, BOTH}:
+        accuracies["difference"] = UNKNOWN
+    return accuracies
+
+
+def _extraction(answered: pd.DataFrame) -> dict[str, int]:
+    named, no_text = answered["said"] != "", answered["how"] == marked_responses.NO_TEXT
+    extraction = {step: int(((answered["how"] == step) & named).sum()) for step in STEPS}
+    return extraction | {"none": int((~named & ~no_text).sum()), "no_text": int(no_text.sum())}
 
 
 def _yes_no_board(

@@ -83,7 +83,8 @@ def _of_replies(scope: Scope) -> list[LengthRow]:
             continue
         told = Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK, completion_tokens__gt=0)
         frame = pd.DataFrame(told.order_by().values_list("item", "completion_tokens"), columns=["item", "length"])
-        if len(frame := frame.join(groups, on="item", how="inner")):
+        frame = frame.join(groups, on="item", how="inner")
+        if len(frame):
             found.append((runs[-1], frame))
     width = _width(pd.concat([frame["length"] for _, frame in found])) if found else 1
     return [_row(frame, width, **of_judge(run), unit="tokens") for run, frame in found]

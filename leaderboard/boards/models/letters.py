@@ -44,11 +44,9 @@ def letters(scope: Scope, asked: TableQuery) -> Rows:
     """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
     board = _choices(scope)
     rows = [LetterRow(of="key", letter=letter, share=share) for letter, share in sorted(board.right.items())]
-    rows += [
-        LetterRow(of="model", model=model, letter=letter, share=share)
-        for model, shares in sorted(board.letters.items())
-        for letter, share in sorted(shares.items())
-    ]
+    for model, shares in sorted(board.letters.items()):
+        for letter, share in sorted(shares.items()):
+            rows.append(LetterRow(of="model", model=model, letter=letter, share=share))
     return Rows(plain(rows), board.notes)
 
 

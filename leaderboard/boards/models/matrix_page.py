@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bank.forms.fields import whole_number
 from leaderboard.boards.base import cached
-from leaderboard.boards.models.matrix import MOST, Matrix, win_rates
+from leaderboard.boards.models.matrix import MOST, Matrix, MatrixRow, win_rates
 from leaderboard.scope import Scope
 from leaderboard.show import marks
 from leaderboard.show.marks import Cell
@@ -58,18 +58,9 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
             row = numbers.get((name, other))
             if row is None:
                 return Cell(NONE, css="qx", title=f"{name} and {other} were not compared")
-            won, tied, lost = (count(outcome) for outcome in row.outcomes)
-            ends = interval(row.win_rate, percent)
-            title = f"{name} against {other}: {won} won, {tied} tied, {lost} lost of {number_of(row.n, 'item')}"
-            return Cell(
-                percent(row.win_rate.value),
-                count(row.n),
-                marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST else "qx",
-                f"{title}; {ends}" if ends else title,
-                # Compared with the other model: only then does the list hold this pair, whatever the benchmark's
-                # anchor is.
-                address.to("leaderboard:votes", **(view | {"anchor": other, "model": name, "other": other})),
-            )
+            # Compared with the other model: only then does the list hold this pair, whatever the benchmark's anchor is.
+            of_both = view | {"anchor": other, "model": name, "other": other}
+            return _won_cell(row, address.to("leaderboard:votes", **of_both))
 
         return upright(other, cell)
 
@@ -86,4 +77,17 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
         ),
         "By rank" if total <= MOST else some,
         len({frozenset((row.model, row.other)) for row in board.rows}),
+    )
+
+
+def _won_cell(row: MatrixRow, link: str) -> Cell:
+    won, tied, lost = (count(outcome) for outcome in row.outcomes)
+    title = f"{row.model} against {row.other}: {won} won, {tied} tied, {lost} lost of {number_of(row.n, 'item')}"
+    ends = interval(row.win_rate, percent)
+    return Cell(
+        percent(row.win_rate.value),
+        count(row.n),
+        marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST else "qx",
+        f"{title}; {ends}" if ends else title,
+        link,
     )

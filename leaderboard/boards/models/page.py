@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -155,7 +156,7 @@ def build_models_page(
     address: Address, board: PairsBoard, known: KnownModels, *, anchor: str, beside: PairsBoard | None
 ) -> ModelsPage:
     """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
-    levels = [name for names in board.level_columns for name in names]
+    levels = list(chain.from_iterable(board.level_columns))
     ratings = Ratings.of(board, beside)
     settled = [row for row in board.rows if not is_provisional(row, anchor)]
     shown = _measured(board.rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
@@ -255,25 +256,12 @@ def _model_columns(
     def votes(row: PairRow) -> str:
         return _votes(address, row.model)
 
-    def win(row: PairRow) -> Cell:
-        if row.win_rate.reason:  # an interval alone, or a step, which no list of votes is behind
-            rate = row.win_rate
-            missing = rate.value is None and rate.low is None
-            small = rate.reason if missing else "or more, in steps" if rate.method == IN_STEPS else ""
-            return Cell(value_or_interval(rate, percent), small, title=rate.reason)
-        won = row.win_rate.value is not None
-        return Cell(
-            value_or_interval(row.win_rate, percent),
-            title=in_words(row) if won else "",
-            link=_votes(address, row.model, outcome="win") if won else "",
-        )
-
     return [
         rank_column(lambda row: is_provisional(row, anchor)),
         model_column(known, votes, anchor, chips="items"),
         Column(
             "Win %",
-            win,
+            lambda row: _win_cell(address, row),
             sort="win_rate",
             under=TIES_BELOW.get(board.rows[0].tie_rule, "") if board.rows else "",
             title="Share of items won against the other answer",
@@ -329,6 +317,18 @@ def _model_columns(
     ]
 
 
+def _win_cell(address: Address, row: PairRow) -> Cell:
+    rate = row.win_rate
+    if rate.reason:  # an interval alone, or a step, which no list of votes is behind
+        missing = rate.value is None and rate.low is None
+        small = rate.reason if missing else "or more, in steps" if rate.method == IN_STEPS else ""
+        return Cell(value_or_interval(rate, percent), small, title=rate.reason)
+    if rate.value is None:
+        return Cell(value_or_interval(rate, percent))
+    won = _votes(address, row.model, outcome="win")
+    return Cell(value_or_interval(rate, percent), title=in_words(row), link=won)
+
+
 TIES_BELOW = {NO_TIES: "ties not won", HALF: "ties half won", DROPPED: "ties left out"}
 LEVEL_LIMITS = (0.30, 0.45, 0.55, 0.65)  # between the five colours of a level's win rates
 
@@ -357,7 +357,8 @@ def _rating_column(address: Address, ratings: Ratings, settled: Sequence[PairRow
 
 
 def _level_column(address: Address, name: str, settled: list[PairRow], anchor: str) -> Column[PairRow]:
-    counts = sorted(level.n for row in settled if (level := row.levels.get(name)) and level.n)
+    there = [row.levels[name] for row in settled if name in row.levels]
+    counts = sorted(level.n for level in there if level.n)
     label = name.replace("/", "/\u200b") or "No level"  # may break there
     path = " / ".join(part for part in (address.params.get("level", ""), name) if part)
 
@@ -546,18 +547,20 @@ def forest(board: PairsBoard, known: KnownModels, anchor: str, ratings: Ratings)
     rated.sort(key=lambda row: (row.rank or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
-    rows = []
-    for row in rated:
-        number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
-        said = (
-            with_interval(number, signed),
-            f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
-            in_words(row) if row.win_rate.value is not None else "",
-        )
-        rows.append(plots.ForestRow(known.shown(row.model), number, quiet=row.model == anchor, plain=plain, said=said))
+    rows = [_forest_row(row, known, main[row.model], ratings, quiet=row.model == anchor) for row in rated]
     held = f" with {ratings.what} held equal" if ratings.both else ""
     title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
     return plots.forest(rows, title=title, write=tick_of(signed))
+
+
+def _forest_row(row: PairRow, known: KnownModels, main: Number, ratings: Ratings, *, quiet: bool) -> plots.ForestRow:
+    plain = ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
+    said = (
+        with_interval(main, signed),
+        f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
+        in_words(row) if row.win_rate.value is not None else "",
+    )
+    return plots.ForestRow(known.shown(row.model), main, quiet=quiet, plain=plain, said=said)
 
 
 # ---- which models are shown ----

@@ -1,7 +1,7 @@
 """The board of models: win rates, Bradley-Terry and Elo."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -151,13 +151,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, ties=scope.ties)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
     items_of_anchor = int((first & with_anchor.to_numpy()).sum())
-    counted = in_parts(scope, frame)
-    levels_there = set(frame["level"][counted].unique())
-    by_level = {}
-    for name in votes.level_names(scope):
-        if name in levels_there:
-            mask = (frame["level"] == name).to_numpy() & counted
-            by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], ties=scope.ties)
+    by_level = _by_level(scope, frame, anchor=code_of.get(anchor), first=first)
     rows = []
     for name in names:
         fit, code = rating.ratings[name], code_of[name]
@@ -185,20 +179,36 @@ def by_pairs(scope: Scope) -> PairsBoard:
             levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
         )
         rows.append(row)
-    told = not scope.edition and rating.tested
-    best = best_of(dict(zip(rating.rated, rating.best.tolist(), strict=True)), rating.islands) if told else []
-    return PairsBoard(
+    board = PairsBoard(
         sorted(rows, key=by_rank),
-        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes, *best],
+        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes],
         runs,
         items=int(first.sum()),
         outcomes=len(frame),
         coverage=share(judged_items, expected_items),
         repeats=repeats,
         clustered_by=rating.clustered_by,
-        worse=_worse(rating) if told else {},
-        apart=apart(rows, "bt", _behind(rating)) if told else [],
     )
+    if scope.edition or not rating.tested:
+        return board
+    best = best_of(dict(zip(rating.rated, rating.best.tolist(), strict=True)), rating.islands)
+    return replace(
+        board,
+        notes=[*board.notes, *best],
+        worse=_worse(rating),
+        apart=apart(rows, "bt", _behind(rating)),
+    )
+
+
+def _by_level(scope: Scope, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray) -> "dict[str, Tallies]":
+    counted = in_parts(scope, frame)
+    there = set(frame["level"][counted].unique())
+    by_level = {}
+    for name in votes.level_names(scope):
+        if name in there:
+            mask = (frame["level"] == name).to_numpy() & counted
+            by_level[name] = Tallies(frame[mask], anchor=anchor, first=first[mask], ties=scope.ties)
+    return by_level
 
 
 MOST_TOLD = 200  # models; of more the list would be longer than the board

@@ -227,7 +227,7 @@ def _steps(address: Address, sight: Sight, board: ChoiceBoard) -> Table:
 def _letters(address: Address, sight: Sight, board: ChoiceBoard) -> Table:
     """Shares of chosen options, of the key first."""
     key = [("Key", board.right)] if board.right else []
-    letters = sorted({letter for shares in [*board.letters.values(), board.right] for letter in shares if letter})
+    letters = sorted(set(board.right).union(*board.letters.values()) - {""})
 
     def of_letter(letter: str) -> Column[tuple[str, dict[str, float]]]:
         def cell(row: tuple[str, dict[str, float]]) -> Cell:
