@@ -176,22 +176,13 @@ def _board(comparison: "Comparison") -> JudgesBoard:
     rows: list[JudgeRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        verdicts, replies = comparison.verdicts_of(runs), comparison.replies_of(runs)
-        if all(run.imported for run in runs) and replies["read"].all():
-            replies = replies.iloc[:0]  # a file of verdicts alone does not say what else the judge replied
+        verdicts, replies = comparison.verdicts_of(runs), _known_replies(comparison, runs)
         used += runs
         for reference, truth in references.items():
             paired = truth.merge(verdicts, on="item").join(items, on="item", how="inner")
             by_dataset = comparison.by_dataset(paired, verdicts, replies, runs[-1])
             rows += _rows(scope, runs[-1], reference, truth, paired, by_dataset)
             tables[reference].add(runs[-1].pk, over_sets(scope, paired), ranked=not runs[0].judge.baseline)
-    against = {}
-    for name in REFERENCES:
-        label_pairs = comparison.leave_one_out() if name == MAJORITY else _pairs_of_labels(labels)
-        paired = over_sets(scope, label_pairs.assign(repeat=0).join(items, on="item", how="inner"))
-        tables[name].add(PEOPLE, paired, ranked=False)
-        ceiling = comparison.ceiling(paired, twice=name == INDIVIDUALS)
-        against[name] = Against(ceiling, tables[name].standing(), tables[name].cells())
     labelled_levels = set(labelled["level"])
     return JudgesBoard(
         rows,
@@ -200,10 +191,26 @@ def _board(comparison: "Comparison") -> JudgesBoard:
         labels=len(labels),
         annotators=int(labels["annotator"].nunique()),
         items=int(labels["item"].nunique()),
-        against=against,
+        against={name: _against(comparison, name, items, tables[name]) for name in REFERENCES},
         cell_order=[name for name in levels if name in labelled_levels],
         running=_running(scope, used),
     )
+
+
+def _known_replies(comparison: "Comparison", runs: list[Run]) -> pd.DataFrame:
+    replies = comparison.replies_of(runs)
+    if all(run.imported for run in runs) and replies["read"].all():
+        return replies.iloc[:0]  # a file of verdicts alone does not say what else the judge replied
+    return replies
+
+
+def _against(comparison: "Comparison", reference: str, items: pd.DataFrame, table: ItemSums) -> Against:
+    """What judges stand beside: people against people; ``table`` has the judges."""
+    pairs = comparison.leave_one_out() if reference == MAJORITY else _pairs_of_labels(comparison.labels)
+    paired = over_sets(comparison.scope, pairs.assign(repeat=0).join(items, on="item", how="inner"))
+    table.add(PEOPLE, paired, ranked=False)
+    ceiling = comparison.ceiling(paired, twice=reference == INDIVIDUALS)
+    return Against(ceiling, table.standing(), table.cells())
 
 
 def _rows(
@@ -216,24 +223,25 @@ def _rows(
 ) -> list[JudgeRow]:
     rules: dict[str, Any] = {"failure_rule": scope.failures, "order_rule": scope.orders} if scope.kind.pairwise else {}
     coverage = share(int(votes.judged(paired)["item"].nunique()), int(truth["item"].nunique()))
-    return [
-        JudgeRow(
-            **of_judge(run),
-            settings=run.settings,
-            source_dataset=dataset,
-            kind=scope.kind.name,
-            reference=reference,
-            metric=name,
-            value=metric.number,
-            n=metric.n,
-            p=metric.p,
-            pooled=metric.pooled,
-            coverage=coverage if metric.coverage is None else metric.coverage,
-            **rules,
-        )
-        for dataset, metrics in by_dataset.items()
-        for name, metric in metrics.items()
-    ]
+    rows = []
+    for dataset, metrics in by_dataset.items():
+        for name, metric in metrics.items():
+            row = JudgeRow(
+                **of_judge(run),
+                settings=run.settings,
+                source_dataset=dataset,
+                kind=scope.kind.name,
+                reference=reference,
+                metric=name,
+                value=metric.number,
+                n=metric.n,
+                p=metric.p,
+                pooled=metric.pooled,
+                coverage=coverage if metric.coverage is None else metric.coverage,
+                **rules,
+            )
+            rows.append(row)
+    return rows
 
 
 def over_sets(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
@@ -247,6 +255,17 @@ def _value(estimate: Estimate, p: float | None, repeats: int = 1, over: str = ""
     if over:
         value = replace(value, method=f"{over}, {value.method}")
     return MetricValue(value, -(-estimate.n // repeats), p)
+
+
+def _of_judge_alone(dataset: str, verdicts: pd.DataFrame, replies: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
+    """What needs no labels: how steady a judge is, and how many of its replies can be read."""
+    if dataset != ALL:
+        verdicts, replies = (frame[frame["dataset"] == dataset] for frame in (verdicts, replies))
+    values = _of_repeats(verdicts, asked) if asked > 1 else {}
+    if len(replies):
+        hits, cluster, item = (replies[name].to_numpy() for name in ("read", "group", "item"))
+        values[READABLE.name] = _value(rate(hits=hits, cluster=cluster, item=item), None)
+    return values
 
 
 def _of_repeats(verdicts: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
@@ -334,10 +353,13 @@ class Comparison:
         """
         parts = by_data_set(paired)
         estimates = {name: self._told(rows) for name, rows in parts.items()}
-        pooled = self._told(paired.assign(dataset=ALL)) if len(parts) > 1 else {}
+        pooled: Estimates = {}
+        over = ""
+        if len(parts) > 1:
+            pooled = self._told(paired.assign(dataset=ALL))
+            over = OVER_SETS[self.scope.pool].format(len(parts))
         is_mean = self.scope.pool == MEAN
         estimates[ALL] = self._over_sets(paired, estimates) if is_mean or not pooled else pooled
-        over = OVER_SETS[self.scope.pool].format(len(parts)) if len(parts) > 1 else ""
         asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
         steady = votes.judged(verdicts).join(self.items[["group", "dataset"]], on="item", how="inner")
         replies = replies.join(self.items[["group", "dataset"]], on="item", how="inner")
@@ -348,11 +370,7 @@ class Comparison:
                 metric: _value(estimate, p, repeats, over if name == ALL else "")
                 for metric, (estimate, p) in told.items()
             }
-            if asked > 1:
-                by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)
-            if len(own := replies if name == ALL else replies[replies["dataset"] == name]):
-                read = rate(hits=own["read"].to_numpy(), cluster=own["group"].to_numpy(), item=own["item"].to_numpy())
-                by_set[name][READABLE.name] = _value(read, None)
+            by_set[name] |= _of_judge_alone(name, steady, replies, asked)
         if is_mean:
             for metric, (estimate, _) in pooled.items():
                 by_set[ALL][metric] = replace(by_set[ALL][metric], pooled=number(estimate))
@@ -383,11 +401,10 @@ class Comparison:
             return many[["item"]].assign(judged=many["value"], value=others)
         if isinstance(many["value"].iloc[0], str):
             return _leave_one_out_words(many)
-        rows = [
-            (item, value, scores.mean_of(labels["value"].drop(index)))
-            for item, labels in many.groupby("item")
-            for index, value in labels["value"].items()
-        ]
+        rows = []
+        for item, labels in many.groupby("item"):
+            for index, value in labels["value"].items():
+                rows.append((item, value, scores.mean_of(labels["value"].drop(index))))
         return pd.DataFrame(rows, columns=["item", "judged", "value"])
 
 

@@ -149,8 +149,8 @@ def build_judges_page(
     shown = _Shown.of(address, board, kind, sorting, tested)
     columns, chooser = choose(_columns(shown, biases), address, sorting.column)
     rows = [*([PEOPLE] if shown.with_people else []), *shown.order]
-    # How many items the metric rests on, at most.
-    most = max((row.n for rows in shown.judges.values() if (row := rows.get(metric.name))), default=0)
+    of_metric = [rows[metric.name] for rows in shown.judges.values() if metric.name in rows]
+    most = max((row.n for row in of_metric), default=0)  # items that the metric rests on
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
@@ -357,7 +357,8 @@ def _columns(shown: _Shown, biases: Mapping[int, list[Chip]]) -> list[Column[int
 
 
 def _level_column(shown: _Shown, level: str) -> Column[int]:
-    items = max((found.n for run in shown.order if (found := shown.on_level(run, level))), default=0)
+    there = [shown.on_level(run, level) for run in shown.order]
+    items = max((found.n for found in there if found), default=0)
     return Column(
         level or "No level",
         lambda run: shown.level(run, level),
@@ -378,18 +379,26 @@ def _finding(shown: _Shown) -> SafeString:
     best = max(ranked, key=lambda run: shown.value(run).value or 0.0)
     on = "pairs where people chose a side" if shown.metric is SIDED else "items"
     counted = shown.judges[best][shown.metric.name].n
-    n = whole(counted)
+    items = f"{whole(counted)} {on}"
     if counted < PROVISIONAL:
-        return format_html("{} {} are too few to say who may stand in; it takes {}.", n, on, PROVISIONAL)
-    sets, pooled = data_sets(shown.board), shown.address.params.get(POOL.name) == POOLED
-    where = f"of {n} {on}" if sets < 2 or pooled else f"in the mean over {sets} data sets, {n} {on}"
-    person = SafeString()
-    if shown.person.value is not None:
-        person = format_html("; one more person does on <b>{}%</b>", percent(shown.person.value))
+        return format_html("{} are too few to say who may stand in; it takes {}.", items, PROVISIONAL)
+    where = _where(shown, items)
     if all(row.passes is None for row in shown.tested.values()):
         value = percent(shown.value(best).value)
-        judge = shown.runs[best].judge
-        return format_html("{} agrees with people on <b>{}%</b> {}{}.", judge, value, where, person)
+        return format_html("{} agrees with people on <b>{}%</b> {}.", shown.runs[best].judge, value, where)
+    return _who_may_stand_in(shown, ranked, best, where)
+
+
+def _where(shown: _Shown, items: str) -> SafeString:
+    """``of 1,200 items; one more person does on 80.1%``."""
+    sets, pooled = data_sets(shown.board), shown.address.params.get(POOL.name) == POOLED
+    where = f"of {items}" if sets < 2 or pooled else f"in the mean over {sets} data sets, {items}"
+    if shown.person.value is None:
+        return format_html("{}", where)
+    return format_html("{}; one more person does on <b>{}%</b>", where, percent(shown.person.value))
+
+
+def _who_may_stand_in(shown: _Shown, ranked: list[int], best: int, where: SafeString) -> SafeString:
     passed = [run for run in ranked if run in shown.tested and shown.tested[run].passes]
     stand = format_html(
         "{} {} for one of {} people.",
@@ -399,11 +408,11 @@ def _finding(shown: _Shown) -> SafeString:
     )
     values = sorted(shown.value(run).value or 0.0 for run in passed or [best])
     span = percent(values[0]) if len(values) == 1 else f"{percent(values[0])} to {percent(values[-1])}"
-    who = f"The best, {shown.runs[best].judge}, agrees"
     if passed:
-        who = "They agree" if len(passed) > 1 else "It agrees"
-    ties = SafeString() if passed else _with_ties(shown, best)
-    return format_html("{} {} with people on <b>{}%</b> {}{}.{}", stand, who, span, where, person, ties)
+        who, ties = "They agree" if len(passed) > 1 else "It agrees", SafeString()
+    else:
+        who, ties = f"The best, {shown.runs[best].judge}, agrees", _with_ties(shown, best)
+    return format_html("{} {} with people on <b>{}%</b> {}.{}", stand, who, span, where, ties)
 
 
 def _of_judges(passed: int, judges: int) -> str:
@@ -467,7 +476,7 @@ def _metric_column(shown: _Shown) -> Column[int]:
 
 def _beside(shown: _Shown) -> list[Column[int]]:
     """The other metrics; a click on a head ranks by that one."""
-    measured = {name for rows in shown.judges.values() for name in rows}
+    measured = set[str]().union(*shown.judges.values())
 
     def column(extra: Metric) -> Column[int]:
         def cell(run: int) -> Cell:
@@ -508,7 +517,9 @@ def _counts(shown: _Shown) -> list[Column[int]]:
 
 def _level_names(cells: dict[int, dict[str, LevelValue]], order: list[str]) -> list[str]:
     """Data sets or levels that some judge has a verdict in, in the board's order; none where there is one only."""
-    present = {name for of_judge in cells.values() for name, cell in of_judge.items() if cell.n}
+    present: set[str] = set()
+    for of_judge in cells.values():
+        present.update(name for name, cell in of_judge.items() if cell.n)
     ordered = [name for name in order if name in present]
     return ordered if len(ordered) > 1 else []
 

@@ -137,14 +137,19 @@ class ComparedRow(Row):
 def compared(scope: Scope) -> Board[ComparedRow]:
     """Every two judges whose analyses people have compared; of a view of one judge or run, those with it."""
     groups = votes.judge_groups(replace(scope, source=HUMANS, run=None))
-    asked = {run.pk for runs in votes.judge_groups(scope) for run in runs}
-    group_of = {run.pk: at for at, runs in enumerate(groups) for run in runs}
+    asked: set[int] = set()
+    for runs in votes.judge_groups(scope):
+        asked.update(run.pk for run in runs)
+    group_of: dict[int, int] = {}
+    for at, runs in enumerate(groups):
+        group_of |= {run.pk: at for run in runs}
     frame = _compared(scope, list(group_of))
     frame = frame.assign(first=frame["first"].map(group_of), second=frame["second"].map(group_of))
     rows: list[ComparedRow] = []
     used: list[Run] = []
     for one, other in combinations(range(len(groups)), 2):
-        if asked.isdisjoint(run.pk for at in (one, other) for run in groups[at]):
+        of_both = [*groups[one], *groups[other]]
+        if asked.isdisjoint(run.pk for run in of_both):
             continue
         ahead = (frame["first"] == one) & (frame["second"] == other)
         behind = (frame["first"] == other) & (frame["second"] == one)
@@ -153,7 +158,7 @@ def compared(scope: Scope) -> Board[ComparedRow]:
         of_two = pd.concat([frame[ahead], turned]).sort_index().drop_duplicates(["item", "annotator"])
         if of_two.empty:
             continue
-        used += [*groups[one], *groups[other]]
+        used += of_both
         a, b = groups[one][-1], groups[other][-1]
         rows.append(
             ComparedRow(
@@ -169,8 +174,8 @@ def compared(scope: Scope) -> Board[ComparedRow]:
                 b_simulated=b.judge.simulated,
             )
         )
-    runs = dict.fromkeys(run.pk for run in used)
-    return Board(rows, [] if rows else [NONE_COMPARED], tuple(runs))
+    notes = [] if rows else [NONE_COMPARED]
+    return Board(rows, notes, tuple(dict.fromkeys(run.pk for run in used)))
 
 
 def _preference(labels: pd.DataFrame) -> dict[str, Number]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,7 @@ def run_beside(scope: Scope) -> int | None:
     """The run to put beside people: that of the view, else of its judge, else of all, the one over most items."""
     if scope.run is not None:
         return scope.run
-    of_all = [run for runs in judges_of(scope) for run in runs]
+    of_all = list(chain.from_iterable(judges_of(scope)))
     of_judge = [run for run in of_all if run.judge.name == scope.source]
     run = votes.with_most_items(of_judge or of_all)
     return None if run is None else run.pk

@@ -134,7 +134,9 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
     """Each model by people alone and by people with the judge."""
     shape = scope.kind.shape
     write = shape.main.write
-    ends = [end for row in board.rows for number in (row.people, row.both) for end in number.ends]
+    ends = []
+    for row in board.rows:
+        ends += [*row.people.ends, *row.both.ends]
     scale = marks.axis(ends, unit=shape.unit)
 
     def model(row: TogetherRow) -> Cell:
