@@ -118,7 +118,9 @@ class Detail(Tested):
 
     def _columns(self, suffixes: Mapping[str, str]) -> JSON:
         present = {column.name for column in fields(self) if getattr(self, column.name) is not None}
-        numbers = {f"{name}{end}" for name in ("consistent", "longer") if name in present for end in suffixes}
+        numbers: set[str] = set()
+        for name in present & {"consistent", "longer"}:
+            numbers.update(f"{name}{end}" for end in suffixes)
         return {name: value for name, value in super()._columns(suffixes).items() if name in present | numbers}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import ceil
 
 from django.utils.html import format_html, format_html_join
@@ -170,7 +171,9 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
     shown = _Shown.of(board, kind)
     order = shown.order()
     measured = {row.bias for row in board.rows if told(row, kind).value is not None}
-    rows_in_order = [row for run in order for row in shown.by_run[run].values()]
+    rows_in_order: list[Row] = []
+    for run in order:
+        rows_in_order += shown.by_run[run].values()
     return BiasPage(
         _finding(shown, order),
         table(
@@ -193,9 +196,8 @@ def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
         return SafeString()
     said, named = [], set()
     for bias, words in DOES.items():
-        swayed = [run for run in judges if css_of(shown.by_run[run].get(bias), shown.kind, shown.people(bias))]
-        more = {run: shown.beyond(run, bias) or 0.0 for run in swayed}
-        if not (more := {run: beyond for run, beyond in more.items() if beyond > 0}):
+        more = _swayed_more(shown, judges, bias)
+        if not more:
             continue
         most = max(more, key=lambda run: more[run])
         named.add(most)
@@ -208,6 +210,16 @@ def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
     if len(judges) > 1 and judges[0] not in named:
         said.append(format_html("{} is the least swayed.", shown.label(judges[0])))
     return format_html_join(" ", "{}", ((sentence,) for sentence in said))
+
+
+def _swayed_more(shown: _Shown, judges: Sequence[int | None], bias: str) -> dict[int | None, float]:
+    """The judges that are clearly more swayed than people, and by how much, as a share of what is strong."""
+    more = {}
+    for run in judges:
+        beyond = shown.beyond(run, bias) or 0.0
+        if beyond > 0 and css_of(shown.by_run[run].get(bias), shown.kind, shown.people(bias)):
+            more[run] = beyond
+    return more
 
 
 DOES = {
@@ -223,7 +235,6 @@ def _verdicts_of(address: Address, run: int | None, shown: _Shown) -> str:
 
 
 def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Column[int | None]]:
-    kind = shown.kind
     width = min(marks.COLUMN, 780 // max(1, len(board.biases)))
     farthest = max([ENDS[1], *(ceil(10 * (shown.people(bias) + 0.15)) / 10 for bias in board.biases)])
 
@@ -232,47 +243,12 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
 
     def scale(bias: str) -> marks.Axis:
         """One for all biases of pairs, which are told in points."""
-        if kind.pairwise:
+        if shown.kind.pairwise:
             return marks.Axis(ENDS[0], farthest, (-0.1, *(step / 10 for step in range(ceil(10 * farthest)))), width)
-        ends = [end for rows in shown.by_run.values() for end in told(rows.get(bias), kind).ends]
-        return marks.axis([0.0, *ends], width=width)
-
-    def column(bias: str) -> Column[int | None]:
-        at, (notable, _), people = scale(bias), limits(bias, kind), shown.people(bias)
-        known = bias == "self" or told(shown.by_run.get(None, {}).get(bias), kind).value is not None
-
-        def cell(run: int | None) -> Cell:
-            row = shown.by_run[run].get(bias)
-            number, write = told(row, kind), write_of(kind)
-            calm = (people - notable, people + notable)
-            bar = marks.interval_bar(
-                at, *number.ends, write=write, calm=calm if known else (None, None), ceiling=people if known else None
-            )
-            if row is None or number.value is None:
-                reason = (row and row.detail.reason) or "not measured"
-                return Cell(NONE, title=reason, bar=bar, unseen=reason)
-            p = row.detail.p
-            said = [interval(number, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
-            said += [row.detail.method] if bias == "position" and row.detail.method and p is None else []
-            return Cell(
-                write(number.value),
-                title=", ".join(filter(None, said)),
-                css="" if shown.needs_no_skill(run) else css_of(row, kind, people),
-                bar=bar,
-            )
-
-        head = marks.axis_head(at, tick_of(signed_points) if kind.pairwise else short)
-        words = words_of(bias, kind)
-        return Column(
-            HEADS[bias],
-            cell,
-            kind="interval",
-            css="plotted",
-            opens=verdicts,
-            title=words,
-            under=words,
-            axis=head,
-        )
+        ends: list[float | None] = [0.0]
+        for rows in shown.by_run.values():
+            ends += told(rows.get(bias), shown.kind).ends
+        return marks.axis(ends, width=width)
 
     def name(run: int | None) -> Cell:
         if run not in shown.runs:
@@ -283,7 +259,51 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
         return Cell(shown.name(run), f"run {run}", title=judge.name, chips=chips, small_link=link)
 
     by_name = names("Judge", name, under="least swayed first", opens=verdicts)
-    return [by_name, *(column(bias) for bias in board.biases)]
+    return [by_name, *(_bias_column(bias, scale(bias), shown, verdicts) for bias in board.biases)]
+
+
+def _bias_column(
+    bias: str, scale: marks.Axis, shown: _Shown, verdicts: Callable[[int | None], str]
+) -> Column[int | None]:
+    kind, people = shown.kind, shown.people(bias)
+    write = write_of(kind)
+    calm: tuple[float | None, float | None] = (None, None)
+    ceiling = None
+    if bias == "self" or told(shown.by_run.get(None, {}).get(bias), kind).value is not None:
+        notable, _ = limits(bias, kind)
+        calm, ceiling = (people - notable, people + notable), people
+
+    def cell(run: int | None) -> Cell:
+        row = shown.by_run[run].get(bias)
+        number = told(row, kind)
+        bar = marks.interval_bar(scale, *number.ends, write=write, calm=calm, ceiling=ceiling)
+        if row is None or number.value is None:
+            reason = (row and row.detail.reason) or "not measured"
+            return Cell(NONE, title=reason, bar=bar, unseen=reason)
+        said: list[str | None] = [interval(number, write), f"n = {whole(row.n)}"]
+        if row.detail.p is not None:
+            said.append(f"sign test p = {row.detail.p:.2g}")
+        elif bias == "position":
+            said.append(row.detail.method)
+        return Cell(
+            write(number.value),
+            title=", ".join(filter(None, said)),
+            css="" if shown.needs_no_skill(run) else css_of(row, kind, people),
+            bar=bar,
+        )
+
+    head = marks.axis_head(scale, tick_of(signed_points) if kind.pairwise else short)
+    words = words_of(bias, kind)
+    return Column(
+        HEADS[bias],
+        cell,
+        kind="interval",
+        css="plotted",
+        opens=verdicts,
+        title=words,
+        under=words,
+        axis=head,
+    )
 
 
 def _file(address: Address, metric: str) -> str:
@@ -410,30 +430,30 @@ def _panels(address: Address, rows: list[Row], shown: _Shown) -> list[Panel]:
     kind = shown.kind
     scales = _scales(rows, kind)
 
-    def figures(*sorts: str, of: Callable[[Row], bool] = lambda row: True) -> list[Figure]:
-        return [
-            _figure(address, sort, row, shown, scales)
-            for row in filter(of, rows)
-            for sort in sorts
-            if sort in _sorts(row, kind)
-        ]
+    def figures(rows: list[Row], *sorts: str) -> list[Figure]:
+        found = []
+        for row in rows:
+            there = _sorts(row, kind)
+            found += [_figure(address, sort, row, shown, scales) for sort in sorts if sort in there]
+        return found
 
     if kind.pairwise:
         heading, curve = "How often the longer answer wins", "% of pairs it won, by how many words it is longer"
     else:
         heading, curve = "What longer answers get", "points beside the mean of the sample, by the difference of lengths"
-    curves = figures("length", of=lambda row: row.run is not None and not shown.needs_no_skill(row.run))[-CURVES:]
+    of_judges = [row for row in rows if row.run is not None and not shown.needs_no_skill(row.run)]
+    curves = figures(of_judges, "length")[-CURVES:]
     by_model = [row for row in rows if kind.pairwise and row.detail.by_model]
     panels = [
-        Panel("Scores, judge and people", "", figures("scores"), bars=True),
+        Panel("Scores, judge and people", "", figures(rows, "scores"), bars=True),
         Panel(heading, f"{curve}; the same axes in each picture", curves, curves=True),
-        Panel("Own family and others", "scores given by judge and people", figures("own", "others"), bars=True),
+        Panel("Own family and others", "scores given by judge and people", figures(rows, "own", "others"), bars=True),
         Panel(
             "Model by model",
             "a tie is half a point; the same pairs",
             [_of_models(address, row, shown) for row in by_model],
         ),
-        Panel("Orders given", "letters in the order in which answers were shown", figures("orders")),
+        Panel("Orders given", "letters in the order in which answers were shown", figures(rows, "orders")),
     ]
     return [panel for panel in panels if panel.figures]
 
@@ -516,12 +536,15 @@ def _points_of(kind: Kind) -> Callable[[float | None], str]:
 
 def _scales(rows: Sequence[Row], kind: Kind) -> _Curves:
     drawn = [(row, _curve(row, kind)) for row in rows if "length" in _sorts(row, kind)]
-    points = [point for _, curve in drawn for point in curve]
+    points = list(chain.from_iterable(curve for _, curve in drawn))
     unit, base = (0.01, 0.5) if kind.pairwise else (1.0, 0.0)
+    ends: list[float | None] = [base]
+    for point in points:
+        ends += point.number.ends
     people = next((curve for row, curve in drawn if row.run is None), [])
     return _Curves(
         marks.axis([0.0, *(point.x for point in points)], most=5),
-        marks.axis([base, *(end for point in points for end in point.number.ends)], unit=unit),
+        marks.axis(ends, unit=unit),
         people,
     )
 
