@@ -6,6 +6,7 @@ the newest edition (``boards.recipe_editions``), or that there is none.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -258,7 +259,9 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[RecipeMeasur
     """
     seen = _seen(recipe, store.spec_of(recipe), viewer)
     frames, notes = seen.frames, seen.notes
-    known = {str(name) for frame in frames.values() for name in frame["model"].unique()}
+    known: set[str] = set()
+    for frame in frames.values():
+        known.update(map(str, frame["model"].unique()))
     if notes and not known:
         raise BadInput(f"Two models are compared where everybody may see the answer keys. {' '.join(notes)}")
     for name in (a, b):
@@ -302,9 +305,7 @@ def _compared(
     shared = [scenario for scenario in one if scenario in other and len(one[scenario]) and len(other[scenario])]
     for scenario in shared:
         a, b = one[scenario], other[scenario]
-        of_b = set(b["condition"])
-        pairs = [(name, name) for name in a["condition"].unique() if name in of_b]
-        for condition_a, condition_b in pairs or [(a["condition"].iloc[0], b["condition"].iloc[0])]:
+        for condition_a, condition_b in _conditions(a, b):
             answers_a, answers_b = a[a["condition"] == condition_a], b[b["condition"] == condition_b]
             right_a, right_b = (part.groupby("sample")["right"].mean() for part in (answers_a, answers_b))
             groups = answers_a.drop_duplicates("sample").set_index("sample")["group"]
@@ -315,6 +316,13 @@ def _compared(
             measure = versus.of_rows(f"{scenario}, {condition}" if len(shared) > 1 else condition, both)
             rows.append(RecipeMeasure(scenario=scenario, condition=condition, **names, **vars(measure)))
     return with_significance(rows)
+
+
+def _conditions(a: pd.DataFrame, b: pd.DataFrame) -> list[tuple[str, str]]:
+    """The conditions to compare: those that both have, else the first of each."""
+    of_b = set(b["condition"])
+    shared = [(name, name) for name in a["condition"].unique() if name in of_b]
+    return shared or [(a["condition"].iloc[0], b["condition"].iloc[0])]
 
 
 @guard.working()
@@ -374,7 +382,7 @@ def _recipe_board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     by_scenario = {
         name: rows_of_scenario(recipe, spec, seen.benchmarks[name], frame) for name, frame in seen.frames.items()
     } | seen.published
-    rows = [row for of_scenario in by_scenario.values() for row in of_scenario]
+    rows = list(chain.from_iterable(by_scenario.values()))
     if len(by_scenario) > 1:
         models = sorted({row.model for row in rows}, key=str.casefold)
         of_models = [[row for row in rows if row.model == model] for model in models]
@@ -421,6 +429,7 @@ def _recipe_row(
     if spec.rotates:
         chance = chance ** (1 / chance.where(chance > 0))
     queries = _by_query(spec, plain)
+    query_spread = desiderata.spread(list(queries.values()))
     return RecipeRow(
         model=model,
         recipe=str(recipe),
@@ -434,7 +443,7 @@ def _recipe_row(
         pool_mass=None if plain["mass"].isna().any() else float(plain["mass"].mean()),
         letters=_letters(plain),
         queries=queries,
-        query_sd=found.sd if (found := desiderata.spread(list(queries.values()))) else None,
+        query_sd=query_spread.sd if query_spread else None,
         unread=int((~answers["read"]).sum()),
         coverage=share(int(complete.sum()), _asked(spec, benchmark)),
         n=int(answers["sample"].nunique()),
@@ -684,8 +693,8 @@ def _overall(recipe: Recipe, spec: Spec, rows: Sequence[RecipeRow], *, complete:
             return Number(reason="not every scenario was asked", n=sum(weights))
         return number(desiderata.weighted([_estimate(each) for each in numbers], weights))
 
-    chances = [row.chance for row in rows]
-    covered = [row.coverage for row in rows]
+    chances = [row.chance * row.n for row in rows if row.chance is not None]
+    covered = [row.coverage for row in rows if row.coverage is not None]
     total = sum(weights)
     return RecipeRow(
         model=rows[0].model,
@@ -695,11 +704,9 @@ def _overall(recipe: Recipe, spec: Spec, rows: Sequence[RecipeRow], *, complete:
         value=over("value"),
         accuracy=over("accuracy"),
         accuracy_vm=over("accuracy_vm") if spec.metric == "mr" else UNKNOWN,
-        chance=None
-        if None in chances
-        else sum(chance * n for chance, n in zip(chances, weights, strict=True) if chance is not None) / total,
+        chance=sum(chances) / total if len(chances) == len(rows) else None,
         unread=sum(row.unread for row in rows),
-        coverage=None if None in covered or not complete else min(each for each in covered if each is not None),
+        coverage=min(covered) if complete and len(covered) == len(rows) else None,
         n=total,
         notes=[] if complete else ["not every scenario was asked"],
     )

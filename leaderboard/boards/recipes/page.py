@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -75,6 +76,23 @@ def _questions(scenario: Scenario) -> str:
 def parts_of(spec: Spec) -> list[Part]:
     """The four parts in words, in reading order."""
     scenarios = [(scenario.benchmark, _questions(scenario)) for scenario in spec.scenario]
+    turns = [(f"Turn {at}", _turn(turn)) for at, turn in enumerate(spec.turns, start=1)]
+    asked = f"{spec.repeats} times" if spec.repeats > 1 else "once"
+    temperature = "not sent" if spec.temperature is None else f"{spec.temperature:g}"
+    metric = METRICS[spec.metric]
+    scored = [("Score", metric.words), ("Asked", f"{asked}, temperature {temperature}, seed {spec.seed}")]
+    if spec.judge:
+        judge = Judge.objects.filter(name=spec.judge).first()
+        scored.append(("Judge", f"{judge or spec.judge}{', of all answers' if spec.marked == 'all' else ''}"))
+    return [
+        Part("Scenario", "what is asked", scenarios),
+        Part("Instruction", "how it is asked", _instruction(spec)),
+        Part("Inferencer", "how it answers", turns),
+        Part("Metric", "how it is scored", scored),
+    ]
+
+
+def _instruction(spec: Spec) -> list[tuple[str, str]]:
     queries = len(spec.instruction.queries)
     instruction = [
         ("Query", "the standard one" if queries == 1 else f"{queries} in all, {_dealt(spec)}"),
@@ -86,20 +104,7 @@ def parts_of(spec: Spec) -> list[Part]:
         instruction.append(("Pictures", "not shown"))
     if spec.corruption.strategy != "none":
         instruction.append(("Corruption", corruption_in_words(spec)))
-    turns = [(f"Turn {at}", _turn(turn)) for at, turn in enumerate(spec.turns, start=1)]
-    asked = f"{spec.repeats} times" if spec.repeats > 1 else "once"
-    temperature = "not sent" if spec.temperature is None else f"{spec.temperature:g}"
-    metric = METRICS[spec.metric]
-    scored = [("Score", metric.words), ("Asked", f"{asked}, temperature {temperature}, seed {spec.seed}")]
-    if spec.judge:
-        judge = Judge.objects.filter(name=spec.judge).first()
-        scored.append(("Judge", f"{judge or spec.judge}{', of all answers' if spec.marked == 'all' else ''}"))
-    return [
-        Part("Scenario", "what is asked", scenarios),
-        Part("Instruction", "how it is asked", instruction),
-        Part("Inferencer", "how it answers", turns),
-        Part("Metric", "how it is scored", scored),
-    ]
+    return instruction
 
 
 def _dealt(spec: Spec) -> str:
@@ -191,15 +196,24 @@ def _under_way(evaluation: Evaluation, *, reasons: bool) -> UnderWay | None:
     if over and not failed:
         return None
     current = next((run for run in runs if run.state != Run.State.FINISHED), runs[-1] if runs else None)
-    of_run = (reasons and current.state_reason) or current.state_words if current else "Waits"
-    stopped = evaluation.state_reason or (current is not None and current.state in HALTS)
+    if over:
+        state, action = f"{number_of(failed, 'answer')} failed", "Ask again"
+    else:
+        state, action = _state_of(evaluation, current, reasons=reasons)
     return UnderWay(
-        evaluation,
-        f"{number_of(failed, 'answer')} failed" if over else evaluation.state_reason or of_run,
-        current.pk if current else None,
-        _percent_done(current) if current else None,
-        "Ask again" if over else "Go on" if stopped else "",
+        evaluation, state, current.pk if current else None, _percent_done(current) if current else None, action
     )
+
+
+def _state_of(evaluation: Evaluation, current: Run | None, *, reasons: bool) -> tuple[str, str]:
+    """Where it stands, and what can be done about it."""
+    state, stopped = "Waits", False
+    if current is not None:
+        state = (reasons and current.state_reason) or current.state_words
+        stopped = current.state in HALTS
+    if evaluation.state_reason:
+        state, stopped = evaluation.state_reason, True
+    return state, "Go on" if stopped else ""
 
 
 def _percent_done(run: Run) -> int | None:
@@ -318,20 +332,26 @@ def _behind(row: RecipeRow, **chosen: str | int) -> str:
     return answers_link(row.recipe, row.model, scenario="" if row.scenario == ALL else row.scenario, **chosen)
 
 
+@dataclass(frozen=True, slots=True)
+class _PartsOfRow:
+    row: RecipeRow
+    parts: Mapping[str, Cell]
+
+
 def _parts(
     board: RecipeBoard, known: KnownModels, title: str, parts: Callable[[RecipeRow], Mapping[str, Cell]]
 ) -> Table | None:
     """A row for each model and scenario, a column for each of its ``parts``; None where nobody has any."""
-    rows = [(row, found) for row in board.rows if (found := parts(row))]
+    rows = [_PartsOfRow(row, found) for row in board.rows if (found := parts(row))]
     overall = board.scenarios[0] if len(board.scenarios) == 1 else ""
 
-    def part(name: str) -> Column[tuple[RecipeRow, Mapping[str, Cell]]]:
-        return Column(name, lambda each: each[1].get(name, Cell(NONE)))
+    def part(name: str) -> Column[_PartsOfRow]:
+        return Column(name, lambda each: each.parts.get(name, Cell(NONE)))
 
-    def model(each: tuple[RecipeRow, Mapping[str, Cell]]) -> Cell:
-        return model_cell(each[0].model, known, "" if each[0].scenario == overall else each[0].scenario)
+    def model(each: _PartsOfRow) -> Cell:
+        return model_cell(each.row.model, known, "" if each.row.scenario == overall else each.row.scenario)
 
-    heads = dict.fromkeys(name for _, found in rows for name in found)
+    heads = dict.fromkeys(chain.from_iterable(each.parts for each in rows))
     columns = [names("Model", model), *(part(name) for name in heads)]
     return table(columns, rows, label=title, caption=title, fill=True) if rows else None
 
@@ -388,7 +408,7 @@ def _damage(board: RecipeBoard, known: KnownModels) -> Table | None:
         name = f"{row.model}, {row.scenario}" if several else row.model
         return Column(name, accuracy, head="n name", under="simulated" if known[row.model].simulated else "")
 
-    methods = dict.fromkeys(method for row in rows for method in row.corruptions)
+    methods = dict.fromkeys(chain.from_iterable(row.corruptions for row in rows))
     columns = [names("Damage", _method), *(of(row) for row in rows)]
     return table(columns, methods, label=BY_DAMAGE, caption=BY_DAMAGE) if rows else None
 
@@ -414,7 +434,7 @@ def damage_of(row: RecipeRow, chosen: str) -> Table | None:
             found.setdefault(method, {})[int(strength)] = each
     values = {method: [each.accuracy.value or 0.0 for each in by.values()] for method, by in found.items()}
     undamaged = row.accuracy.value
-    scale = marks.axis([undamaged, *(value for each in values.values() for value in each)], width=marks.WIDE, unit=0.01)
+    scale = marks.axis([undamaged, *chain.from_iterable(values.values())], width=marks.WIDE, unit=0.01)
 
     def at(strength: int) -> Column[str]:
         def accuracy(method: str) -> Cell:
@@ -426,7 +446,7 @@ def damage_of(row: RecipeRow, chosen: str) -> Table | None:
 
         return Column(str(strength), accuracy)
 
-    strengths = sorted({strength for by in found.values() for strength in by})
+    strengths = sorted(set[int]().union(*found.values()))
     return table(
         [
             names("Damage", _method, css=""),
@@ -449,21 +469,35 @@ def _rank(row: RecipeRow | DesiderataRow) -> Cell:
     return Cell(NONE if row.rank is None else rank_range(row.rank, row.rank_low, row.rank_high))
 
 
+@dataclass(frozen=True, slots=True)
+class _Steadiness:
+    """A row's accuracies by wording and repeat, their mean, and how far from it the farthest is."""
+
+    row: RecipeRow
+    accuracies: list[float]
+    mean: float
+    largest: float
+
+
 def steady_of(rows: Sequence[RecipeRow], known: KnownModels) -> Table | None:
     """How far each model's accuracy depends on the wording and the repeat, on one axis."""
-    with_queries = [(row, found) for row in rows if (found := spread(list(row.queries.values()))) is not None]
+    with_queries = []
+    for row in rows:
+        found = spread(list(row.queries.values()))
+        if found is not None:
+            with_queries.append(_Steadiness(row, list(row.queries.values()), found.mean, found.largest))
     if not with_queries:
         return None
-    values = [value for row, _ in with_queries for value in row.queries.values()]
+    values = list(chain.from_iterable(each.accuracies for each in with_queries))
     scale = marks.axis(values, width=marks.WIDE, unit=0.01)
     return table(
         [
-            names("Model", lambda each: model_cell(each[0].model, known), css=""),
+            names("Model", lambda each: model_cell(each.row.model, known), css=""),
             Column(
                 "Largest distance",
-                lambda each: Cell(f"±{percent(each[1].largest)}", link=_behind(each[0], condition="plain")),
+                lambda each: Cell(f"±{percent(each.largest)}", link=_behind(each.row, condition="plain")),
             ),
-            drawn(scale, whole_percent, lambda each: marks.dots(scale, list(each[0].queries.values()), each[1].mean)),
+            drawn(scale, whole_percent, lambda each: marks.dots(scale, each.accuracies, each.mean)),
         ],
         with_queries,
         label="Accuracy by wording and repeat",
@@ -563,21 +597,20 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
         tested=any(row.p is not None for row in board.together),
         outlined=two(min(sure)) if sure else "",
         reliability=_reliability(board.boards.get("calibration", RecipeBoard()), known),
-        steady=steady_of([row for each in board.boards.values() for row in each.overall()], known),
+        steady=steady_of(list(chain.from_iterable(each.overall() for each in board.boards.values())), known),
         scatter=_scatter(board, chosen.get(TOGETHER, ""), known),
-        recipes=[
-            (
-                quality,
-                [
-                    (str(recipe), _with(chosen, quality.name, str(recipe)), recipe == board.recipes.get(quality.name))
-                    for recipe in board.choices[quality.name]
-                ],
-            )
-            for quality in QUALITIES.values()
-        ],
+        recipes=[(quality, _choices(board, quality.name, chosen)) for quality in QUALITIES.values()],
         finding=_finding(board),
         measured=len(measured),
     )
+
+
+def _choices(board: DesiderataBoard, quality: str, chosen: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """The recipes that measure a quality: the name, where the page with it is, and whether this page has it."""
+    return [
+        (str(recipe), _with(chosen, quality, str(recipe)), recipe == board.recipes.get(quality))
+        for recipe in board.choices[quality]
+    ]
 
 
 def _reliability(board: RecipeBoard, known: KnownModels) -> list[Reliability]:
@@ -601,39 +634,51 @@ def _nothing_of(quality: Quality, row: DesiderataRow) -> float | None:
 
 def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[DesiderataRow]:
     numbers = [row.number(quality.name) for row in board.rows]
-    known = [end for each in numbers for end in each.ends]
+    known = list(chain.from_iterable(each.ends for each in numbers))
     chances = [_nothing_of(quality, row) for row in board.rows] if any(end is not None for end in known) else []
     scale = marks.axis([*known, *chances], unit=0.01, most=3, width=92)
     best = max((each.value for each in numbers if each.value is not None), default=None)
-    write = signed_points if quality.name == "in_context" else percent
     missing = f"not measured: needs {quality.needs}"
-
-    def cell(row: DesiderataRow) -> Cell:
-        value, recipe = row.number(quality.name), row.recipes.get(quality.name, "")
-        reference = _nothing_of(quality, row)
-        if value.value is None:
-            reason = value.reason or (missing if quality.needs else "not measured")
-            return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None, reference=reference))
-        of_board = board.boards.get(quality.name)
-        sealed = of_board is not None and bool(of_board.published)
-        title = f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}"
-        return Cell(
-            write(value.value),
-            title=f"{title}. {SEALED}." if sealed else title,
-            link=answers_link(recipe or board.recipes["calibration"], row.model) if not sealed else "",
-            bar=marks.interval_bar(scale, *value.ends, write=write, reference=reference),
-            strong=value.value == best,
-        )
-
-    is_measured = any(each.value is not None or each.low is not None for each in numbers)
-    axis = marks.axis_head(scale, whole_percent) if is_measured else SafeString()
+    if any(each.value is not None or each.low is not None for each in numbers):
+        title, unit, axis = "", quality.unit, marks.axis_head(scale, whole_percent)
+    else:
+        title, unit, axis = missing, "not measured", SafeString()
     return Column(
         quality.plain,
-        cell,
+        lambda row: _quality_cell(row, quality, board, scale, best=best, missing=missing),
         kind="interval",
         css="",
-        title="" if is_measured else missing,
-        axis=format_html("<small>{}</small>{}", quality.unit if is_measured else "not measured", axis),
+        title=title,
+        axis=format_html("<small>{}</small>{}", unit, axis),
+    )
+
+
+def _quality_cell(
+    row: DesiderataRow,
+    quality: Quality,
+    board: DesiderataBoard,
+    scale: marks.Axis,
+    *,
+    best: float | None,
+    missing: str,
+) -> Cell:
+    value, reference = row.number(quality.name), _nothing_of(quality, row)
+    if value.value is None:
+        reason = value.reason or (missing if quality.needs else "not measured")
+        return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None, reference=reference))
+    write = signed_points if quality.name == "in_context" else percent
+    title, link = f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}", ""
+    of_board = board.boards.get(quality.name)
+    if of_board is not None and of_board.published:
+        title = f"{title}. {SEALED}."
+    else:
+        link = answers_link(row.recipes.get(quality.name, "") or board.recipes["calibration"], row.model)
+    return Cell(
+        write(value.value),
+        title=title,
+        link=link,
+        bar=marks.interval_bar(scale, *value.ends, write=write, reference=reference),
+        strong=value.value == best,
     )
 
 
