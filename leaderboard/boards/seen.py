@@ -78,11 +78,10 @@ def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
     if scope.edition or not board.rows:
         return board
     lengths = votes.answer_lengths(scope)
-    rows = [
-        replace(row, mean_length=characters, mean_tokens=tokens)
-        for row in board.rows
-        for characters, tokens in [lengths.get(row.model, (None, None))]
-    ]
+    rows = []
+    for row in board.rows:
+        characters, tokens = lengths.get(row.model, (None, None))
+        rows.append(replace(row, mean_length=characters, mean_tokens=tokens))
     return replace(board, rows=rows)
 
 

@@ -112,6 +112,19 @@ def _annotators(labels: pd.DataFrame, *, names: bool, reserved: set[str]) -> tup
     return voters, [frame] if len(frame) else []
 
 
+def _kappas(verdicts: pd.DataFrame, measure: str) -> dict[tuple[Any, Any], list[Any]]:
+    codes = three_way(verdicts["choice"])
+    plain = measure == "kappa"
+    table = pairwise_kappa(
+        annotator=verdicts["who"],
+        item=verdicts["item"],
+        verdict=words(codes) if plain else ON_SCALE[codes],
+        measure=measure,
+        categories=() if plain else ON_SCALE[:-1].tolist(),
+    )
+    return {(a, b): one for a, b, *one in table.itertuples(index=False)}
+
+
 def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> list[AgreementRow]:
     """All pairs of voters: counts from sparse products; by group where shared items come in groups."""
     tables = {}
@@ -119,18 +132,7 @@ def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> l
         verdict = words(read(verdicts["choice"]))
         table = pairwise_agreement(annotator=verdicts["who"], item=verdicts["item"], verdict=verdict)
         tables[metric] = {(a, b): (int(agree), int(n)) for a, b, agree, n in table.itertuples(index=False)}
-    kappas = {}
-    codes = three_way(verdicts["choice"])
-    for measure in MEASURES:
-        plain = measure == "kappa"
-        table = pairwise_kappa(
-            annotator=verdicts["who"],
-            item=verdicts["item"],
-            verdict=words(codes) if plain else ON_SCALE[codes],
-            measure=measure,
-            categories=() if plain else ON_SCALE[:-1].tolist(),
-        )
-        kappas[measure] = {(a, b): one for a, b, *one in table.itertuples(index=False)}
+    kappas = {measure: _kappas(verdicts, measure) for measure in MEASURES}
     groups = items["group"]
     clustered = bool(groups.duplicated().any())
     by_voter = (

@@ -68,16 +68,17 @@ METRICS = {
 def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[CampaignRow]:
     row = partial(CampaignRow, campaign=of.name)
     figures = [("", figure) for figure in agreement.figures]
-    figures += [(level.name, figure) for level in agreement.levels for figure in (level.same, level.alpha)]
+    for level in agreement.levels:
+        figures += [(level.name, level.same), (level.name, level.alpha)]
     rows = [
         row(
             metric=METRICS[figure.name],
-            level=level,
+            level=name,
             value=number(figure.estimate),
             n=figure.estimate.n,
             items=figure.items,
         )
-        for level, figure in figures
+        for name, figure in figures
         if agreement.items
     ]
     if agreement.items:

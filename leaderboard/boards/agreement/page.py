@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 
 from leaderboard.boards.agreement.board import MAJORITY, METRICS, AgreementBoard, Voter
 from leaderboard.boards.agreement.board import AgreementRow as Row
@@ -90,15 +90,9 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
     def cell(voter: Voter, other: Voter) -> Cell:
         if voter.name == other.name:
             return marks.ITSELF
-        both = f"{voter.name} and {other.name}"
         row = numbers.get((voter.name, other.name)) or numbers.get((other.name, voter.name))
-        if row is None or row.value.value is None:
-            return Cell(NONE, css="qx", title=f"{both}: no shared item to compare")
         link = _items_of(address, voter.name, other.name, open_to)
-        title = f"{both}: {two(row.value.value)} of {number_of(row.n, 'item')}"
-        title = ", ".join(filter(None, [title, interval(row.value, two), "" if link else CLOSED]))
-        css = marks.heat(row.value.value, low, high) if row.n >= FEWEST else "qx"
-        return Cell(two(row.value.value), whole(row.n), css, title, link)
+        return _agreement_cell(f"{voter.name} and {other.name}", row, metric, link)
 
     return AgreementPage(
         metric=metric,
@@ -107,17 +101,37 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
         matrix=_agreement_matrix(address, selected, cell, metric, len(people), open_to),
         pairs=_pairs_table(address, ordered[:PAIRS], metric, open_to),
         pairs_in_all=len(ordered),
-        shown=f"annotators {page.start_index()} to {page.end_index()} of {len(people)} by number of items"
-        if page.has_other_pages()
-        else "",
         who=who,
-        before=address.link(page=str(page.number - 1) if page.number > 2 else None) if page.has_previous() else "",
-        after=address.link(page=str(page.number + 1)) if page.has_next() else "",
-        wider=address.link(all="1", page=None) if size == FEW and len(people) > FEW else "",
-        narrower=address.link(all=None, page=None) if size == MANY else "",
+        **_paging(address, page, size),
         heat_low=two(low),
         heat_high=two(high),
     )
+
+
+def _agreement_cell(both: str, row: Row | None, metric: str, link: str) -> Cell:
+    if row is None or row.value.value is None:
+        return Cell(NONE, css="qx", title=f"{both}: no shared item to compare")
+    title = f"{both}: {two(row.value.value)} of {number_of(row.n, 'item')}"
+    title = ", ".join(filter(None, [title, interval(row.value, two), "" if link else CLOSED]))
+    css = marks.heat(row.value.value, *HEAT[metric]) if row.n >= FEWEST else "qx"
+    return Cell(two(row.value.value), whole(row.n), css, title, link)
+
+
+def _paging(address: Address, page: Page[Voter], size: int) -> dict[str, str]:
+    """Which annotators are shown, and where the others are."""
+    people = page.paginator.count
+    links = dict.fromkeys(("shown", "before", "after", "wider", "narrower"), "")
+    if page.has_other_pages():
+        links["shown"] = f"annotators {page.start_index()} to {page.end_index()} of {people} by number of items"
+    if page.has_previous():
+        links["before"] = address.link(page=str(page.number - 1) if page.number > 2 else None)
+    if page.has_next():
+        links["after"] = address.link(page=str(page.number + 1))
+    if size == FEW and people > FEW:
+        links["wider"] = address.link(all="1", page=None)
+    if size == MANY:
+        links["narrower"] = address.link(all=None, page=None)
+    return links
 
 
 def short_name(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 
 import pandas as pd
@@ -78,10 +78,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     if item.kind == Item.Kind.PAIR:
         labels = labels.filter(choice__isnull=False)
     labels = labels.select_related("annotator", "campaign").order_by("pk")
-    first_labels: dict[int, Label] = {}
-    for label in labels:
-        if not label.excluded:
-            first_labels.setdefault(label.annotator_id, label)
+    first_labels = _first_labels(labels)
     words = {label.pk: verdict_word(item, label) for label in labels}
     frame = pd.DataFrame({"item": item.pk, "choice": [words[label.pk] for label in first_labels.values()]}).dropna()
     if frame.empty:
@@ -93,28 +90,44 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     counts = {str(choice): int(n) for choice, n in frame["choice"].value_counts().items()}
     is_split = verdict is not None and item.kind == Item.Kind.PAIR and _is_split(verdict, counts)
     held_out = item.sample_id in held_out_in(item.sample.benchmark)
-    decided = Adjudication.objects.filter(campaign_item__item=item, campaign_item__reviewed__isnull=True)
-    adjudicated = decided.filter(choice__isnull=False).order_by("-pk").first()
-    return PeopleVotes(
-        verdict=verdict,
-        compared=None if held_out or is_split else verdict,
-        split=is_split,
-        counts=counts,
-        votes=[
-            OneVote(
-                who=label.annotator.shown(named=allowed(viewer, "read-names")),
-                choice=words[label.pk],
-                situation=label.situation,
-                campaign=label.campaign.name,
-                excluded=label.excluded or label.pk != first_labels[label.annotator_id].pk,
-            )
-            for label in labels
-            if words[label.pk] is not None
-        ]
-        if single
-        else [],
-        adjudicated=adjudicated.choice if adjudicated and single and len(frame) else None,
+    told = PeopleVotes(
+        verdict=verdict, compared=None if held_out or is_split else verdict, split=is_split, counts=counts
     )
+    if not single:
+        return told
+    named = allowed(viewer, "read-names")
+    first = {label.pk for label in first_labels.values()}
+    votes = [
+        _vote_of_label(label, words[label.pk], named=named, counted=label.pk in first)
+        for label in labels
+        if words[label.pk] is not None
+    ]
+    return replace(told, votes=votes, adjudicated=None if frame.empty else _adjudicated(item))
+
+
+def _first_labels(labels: Iterable[Label]) -> dict[int, Label]:
+    """The label of each annotator that counts."""
+    first: dict[int, Label] = {}
+    for label in labels:
+        if not label.excluded:
+            first.setdefault(label.annotator_id, label)
+    return first
+
+
+def _vote_of_label(label: Label, words: str | None, *, named: bool, counted: bool) -> OneVote:
+    return OneVote(
+        who=label.annotator.shown(named=named),
+        choice=words,
+        situation=label.situation,
+        campaign=label.campaign.name,
+        excluded=not counted,
+    )
+
+
+def _adjudicated(item: Item) -> str | None:
+    decided = Adjudication.objects.filter(campaign_item__item=item, campaign_item__reviewed__isnull=True)
+    last = decided.filter(choice__isnull=False).order_by("-pk").first()
+    return last.choice if last else None
 
 
 def verdict_word(item: Item, verdict: Verdict) -> str | None:

@@ -38,36 +38,50 @@ class Voter:
 
 def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
-    pairwise = scope.kind.pairwise
     items = scores.items_asked(scope)
-    if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
-        run = votes.judged_runs(scope).filter(pk=number).first()
-        if run is None:
-            raise NoSuchVoter(key)
-        group = list(votes.judged_runs(scope).filter(**run.alike))
-        frame = votes.of_runs(scope, group).frame if pairwise else scores.of_runs(scope, group)
-        name, frame = run.judge.titled, frame[frame["repeat"] == 0]
+    number = whole_number(key.removeprefix("run-")) if key.startswith("run-") else None
+    if number is not None:
+        name, frame = _of_run(scope, number)
     elif key == MAJORITY:
-        # Below staff there may be none that the view counts: the page then says that nothing is in common.
-        name = "people, mean" if scope.kind.by_mean else "people, majority"
-        frame = votes.labels_of(scope)[["item", "choice"]] if pairwise else scores.mean_by_item(scores.labels_of(scope))
-        if pairwise and len(frame):
-            frame = votes.shown_majority(majority(labels=frame, rule=scope.rule)).reset_index()
-        if not sees_labels(viewer):
-            held_ids = set(items_under_way(scope.benchmark).values_list("item_id", flat=True))
-            frame = frame[~frame["item"].isin(held_ids)]
+        name, frame = _of_majority(scope, viewer)
     else:
-        person = Annotator.objects.filter(pseudonym=key).first() if sees_labels(viewer) else None
-        if person is None:
-            raise NoSuchVoter(key)
-        labels = votes.labels_of(scope) if pairwise else scores.labels_of(scope)
-        name = person.shown(named=allowed(viewer, "read-names"))
-        frame = labels[labels["annotator"] == person.pk]
+        name, frame = _of_person(scope, key, viewer)
     frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_from(scope))]
-    if not pairwise:
+    if not scope.kind.pairwise:
         numbers = scope.kind.numbers(scope, frame, items)
         frame = numbers[["item"]].assign(choice=numbers["value"].map(in_words))
     return Voter(key, name, frame.set_index("item")["choice"])
+
+
+def _of_run(scope: Scope, number: int) -> tuple[str, pd.DataFrame]:
+    run = votes.judged_runs(scope).filter(pk=number).first()
+    if run is None:
+        raise NoSuchVoter(f"run-{number}")
+    group = list(votes.judged_runs(scope).filter(**run.alike))
+    frame = votes.of_runs(scope, group).frame if scope.kind.pairwise else scores.of_runs(scope, group)
+    return run.judge.titled, frame[frame["repeat"] == 0]
+
+
+def _of_majority(scope: Scope, viewer: Viewer) -> tuple[str, pd.DataFrame]:
+    # Below staff there may be none that the view counts: the page then says that nothing is in common.
+    if scope.kind.pairwise:
+        frame = votes.labels_of(scope)[["item", "choice"]]
+        if len(frame):
+            frame = votes.shown_majority(majority(labels=frame, rule=scope.rule)).reset_index()
+    else:
+        frame = scores.mean_by_item(scores.labels_of(scope))
+    if not sees_labels(viewer):
+        held_ids = set(items_under_way(scope.benchmark).values_list("item_id", flat=True))
+        frame = frame[~frame["item"].isin(held_ids)]
+    return "people, mean" if scope.kind.by_mean else "people, majority", frame
+
+
+def _of_person(scope: Scope, pseudonym: str, viewer: Viewer) -> tuple[str, pd.DataFrame]:
+    person = Annotator.objects.filter(pseudonym=pseudonym).first() if sees_labels(viewer) else None
+    if person is None:
+        raise NoSuchVoter(pseudonym)
+    labels = votes.labels_of(scope) if scope.kind.pairwise else scores.labels_of(scope)
+    return person.shown(named=allowed(viewer, "read-names")), labels[labels["annotator"] == person.pk]
 
 
 def in_words(verdict: Any) -> str:

@@ -138,6 +138,12 @@ ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
 }
 
 
+def _last_end(ends: list[date | None]) -> date | None:
+    """None where one has no end."""
+    known = [end for end in ends if end]
+    return max(known, default=None) if len(known) == len(ends) else None
+
+
 def votes_of(
     board: VoteTable,
     scope: Scope,
@@ -161,8 +167,7 @@ def votes_of(
     if scope.by_people and not sees_labels(viewer):
         holding = dict(items_under_way(scope.benchmark).values_list("item_id", "campaign__due"))
         is_held_item = table["item"].isin(holding)
-        ends = [holding[item] for item in table["item"][is_held_item]]
-        due = max((end for end in ends if end), default=None) if all(ends) else None
+        due = _last_end([holding[item] for item in table["item"][is_held_item]])
         held_count, table = int(is_held_item.sum()), table[~is_held_item]
     elif not sees_labels(viewer):  # a judge's verdicts can be read there, people's not yet
         holding = dict.fromkeys(items_under_way(scope.benchmark).values_list("item_id", flat=True))

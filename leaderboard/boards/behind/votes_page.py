@@ -231,7 +231,8 @@ def _whose(models: Sequence[str]) -> str:
 def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: bool) -> list[Segment]:
     """``reads_options``: whether both say which option an answer means, so that the differences are of two sorts."""
     labels = {"": "All", "same": "Same", "different": "Different"}
-    labels |= {"none": "One reads no option", "options": "Two options"} if reads_options else {}
+    if reads_options:
+        labels |= {"none": "One reads no option", "options": "Two options"}
     parts = [(match, label, int(MATCHES[match](table).sum())) for match, label in labels.items()]
     return segments(address, "match", parts)
 
@@ -292,7 +293,9 @@ class Disagreement:
 
 
 def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> list[Disagreement]:
-    linked = {item for row in rows for item in row.items[:MOST_LINKED]}
+    linked: set[int] = set()
+    for row in rows:
+        linked.update(row.items[:MOST_LINKED])
     items, whose = items_with_samples(linked), model_names(linked)
     groups: dict[tuple[str, str], Disagreement] = {}
     for row in rows:

@@ -103,7 +103,9 @@ def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
     """
     scope, *others = map(of_open_half, (scope, *others))  # rankings by people and by judges meet here
     own_rankings = _of_sources(scope)
-    own_models = {model for ranking in own_rankings for model in ranking.values.index}
+    own_models: set[str] = set()
+    for ranking in own_rankings:
+        own_models.update(ranking.values.index)
     shared = (
         ranking for ranking in (*_of_others(others), *_typed()) if len(own_models & set(ranking.values.index)) >= FEWEST
     )

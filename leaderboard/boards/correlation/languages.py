@@ -164,15 +164,14 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
     """The rows of ``languages``, each with its two benchmarks and languages; empty for kinds without keys."""
     if not scope.kind.keyed:
         return []
-    return [
-        {
+    rows = []
+    for comparison in languages(scope, to_compare(scope.benchmark, viewer)):
+        compared = {
             "a_benchmark": str(comparison.a.benchmark),
             "a_language": comparison.a.language,
             "b_benchmark": str(comparison.b.benchmark),
             "b_language": comparison.b.language,
             "measure": comparison.measure,
         }
-        | row.as_json()
-        for comparison in languages(scope, to_compare(scope.benchmark, viewer))
-        for row in comparison.rows
-    ]
+        rows += [compared | row.as_json() for row in comparison.rows]
+    return rows

@@ -1,6 +1,7 @@
 """The page of correlations: a matrix of rankings, the meta-ranking, and the spread over repeats."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 from leaderboard.boards.correlation.board import FEWEST, CorrelationBoard, MetaRank, Ranking, SpreadRow
 from leaderboard.boards.correlation.board import CorrelationRow as Row
@@ -114,6 +115,7 @@ def _repeats(board: CorrelationBoard) -> Table:
 
         return Column(name or "No level", cell, css="n nowrap")
 
+    levels = dict.fromkeys(chain.from_iterable(row.levels for row in board.repeats))
     return table(
         [
             names("Judge", "shown", css=""),
@@ -121,7 +123,7 @@ def _repeats(board: CorrelationBoard) -> Table:
             Column("Mean", "mean", percent),
             Column("SD", "sd", percent),
             Column("Repeats", "repeats"),
-            *(at_level(name) for name in dict.fromkeys(name for row in board.repeats for name in row.levels)),
+            *(at_level(name) for name in levels),
         ],
         board.repeats,
         label="Over repeats",
