@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -160,12 +160,13 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     def read() -> dict[str, tuple[float, float | None]]:
         groups = counted_answers(scope).order_by().values_list("model", "variant")
         sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
-        means = {(row[0], row[1]): row[2:] for row in sums}
-        names = dict(EvaluatedModel.objects.filter(pk__in={pk for pk, _ in means}).values_list("pk", "name"))
-        return {
-            f"{names[pk]} ({variant})" if variant else names[pk]: (float(characters), tokens if known == n else None)
-            for (pk, variant), (characters, tokens, n, known) in means.items()
-        }
+        rows = list(sums)
+        names = dict(EvaluatedModel.objects.filter(pk__in={pk for pk, *_ in rows}).values_list("pk", "name"))
+        lengths = {}
+        for pk, variant, characters, tokens, n, known in rows:
+            name = f"{names[pk]} ({variant})" if variant else names[pk]
+            lengths[name] = (float(characters), tokens if known == n else None)
+        return lengths
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
     return until_changed(("mean lengths", *view), read, benchmark=scope.benchmark.pk)
@@ -331,13 +332,7 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     if not whole:
         unseen = Run.objects.filter(_of_judges(scope), pk__in=unseen_in(scope), tryout=False)
         return scope, SEALED if unseen.exists() else GOES_ON if judged else ""
-    edition = Sight(scope, MODELS).edition
-    published = [run for run in whole if edition and edition.run and _source(run) == _source(edition.run)]
-    run = with_most_items(published or whole)
-    assert run
-    several = len({_source(of) for of in judged if of.judge_id == run.judge_id}) > 1  # then one is shown by itself
-    if several:
-        run = with_most_items([of for of in published or whole if of.judge_id == run.judge_id], alone=True) or run
+    run, several = _ranking_run(scope, judged, whole)
     named = f"{run.judge}, run {run.pk}" if several else str(run.judge)
     others = Label.objects.filter(campaign__benchmark=scope.benchmark, excluded=False).exists()
     missing = (
@@ -345,6 +340,22 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     )
     note = f"{missing}, so these are the verdicts of {named}{_of_all(scope, run, planned)}."
     return replace(scope, source=run.judge.name, run=run.pk if several else None), note
+
+
+def _ranking_run(scope: Scope, judged: Sequence[Run], whole: Sequence[Run]) -> tuple[Run, bool]:
+    """Which of the ``whole`` runs ranks, and whether by itself: its judge has several sources."""
+    edition = Sight(scope, MODELS).edition
+    published = []
+    if edition and edition.run:
+        published = [run for run in whole if _source(run) == _source(edition.run)]
+    first = published or whole
+    run = with_most_items(first)
+    assert run
+    of_judge = run.judge_id
+    several = len({_source(of) for of in judged if of.judge_id == of_judge}) > 1
+    if several:
+        run = with_most_items([of for of in first if of.judge_id == of_judge], alone=True) or run
+    return run, several
 
 
 def _source(run: Run) -> tuple[Any, ...]:
@@ -416,12 +427,13 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
         without = left_out(scope, run)
         expected.append(items[~np.isin(items, without)] if without else items)
         if len(seen):
-            part = tuple(column[~np.isin(part[0], seen)] for column in part)
+            unseen = ~np.isin(part.item, seen)
+            part = _Combined(*(column[unseen] for column in part))
         parts.append(part)
         failures.append(failed)
         if len(runs) > 1:
-            seen = np.union1d(seen, part[0])
-    item, repeat, choice = (_joined([part[n] for part in parts]) for n in range(3))
+            seen = np.union1d(seen, part.item)
+    item, repeat, choice = map(_joined, zip(*parts, strict=True))
     failed = pd.concat(failures)
     if len(runs) > 1:  # what one run failed at, another may have done
         failed = failed[~failed["item"].isin(seen)].drop_duplicates(["item", "repeat"])
@@ -460,14 +472,34 @@ def _as_points(frame: pd.DataFrame, given: "pd.Series[float]") -> pd.DataFrame:
     return frame if in_steps else frame.assign(points=frame["preference"])
 
 
-def verdicts(scope: Scope, run: Run) -> tuple[Any, ...]:
+class Verdicts(NamedTuple):
+    """Columns with a place for each verdict, see ``arrays.verdicts``."""
+
+    item: Any
+    repeat: Any
+    choice: Any
+    turned: Any
+
+
+def verdicts(scope: Scope, run: Run) -> Verdicts:
     """The columns of ``arrays.verdicts``, as far as the view may count them."""
-    columns = arrays.verdicts(run)
+    columns = Verdicts(*arrays.verdicts(run))
     without = left_out(scope, run)
-    return tuple(column[~np.isin(columns[0], without)] for column in columns) if without else columns
+    if not without:
+        return columns
+    counted = ~np.isin(columns.item, without)
+    return Verdicts(*(column[counted] for column in columns))
 
 
-def _combined(scope: Scope, run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
+class _Combined(NamedTuple):
+    """Columns with a place for each item and repeat."""
+
+    item: Any
+    repeat: Any
+    choice: Any
+
+
+def _combined(scope: Scope, run: Run) -> tuple[_Combined, pd.DataFrame]:
     """The items, repeats and outcomes (codes) of a run where every order has a verdict, or where the view says so one
     of them, and what ``failed``.
     """
@@ -486,10 +518,11 @@ def _combined(scope: Scope, run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
     failed = pd.DataFrame({"item": items[rows // repeats], "repeat": used[rows % repeats].astype(np.int16)})
     if repeats > 1:
         rows = np.flatnonzero(combined.complete)
-        return (items[rows // repeats], used[rows % repeats].astype(np.int16), combined.choice[rows]), failed
+        repeat = used[rows % repeats].astype(np.int16)
+        return _Combined(items[rows // repeats], repeat, combined.choice[rows]), failed
     of_item = items if combined.complete.all() else items[combined.complete]
     repeat = np.full(len(of_item), used[0], dtype=np.int16)
-    return (of_item, repeat, combined.choice[combined.complete]), failed
+    return _Combined(of_item, repeat, combined.choice[combined.complete]), failed
 
 
 def in_orders(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:

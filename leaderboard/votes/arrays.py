@@ -142,7 +142,8 @@ class PairItems:
 
     def among(self, ids: Column) -> "PairItems":
         """Those of these ids."""
-        at = np.searchsorted(self.item, wanted := np.unique(ids))
+        wanted = np.unique(ids)
+        at = np.searchsorted(self.item, wanted)
         at = at[at < len(self.item)]
         at = at[self.item[at] == wanted[: len(at)]]
         return PairItems(self.item[at], self.sample[at], self.first[at], self.second[at], self.sides)

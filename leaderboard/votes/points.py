@@ -5,7 +5,8 @@ is named below staff only where its components are public. Campaigns say what a 
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import pandas as pd
 from django.db.models import Exists, OuterRef
@@ -37,22 +38,21 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
     left_out = 0
     for row in frame.to_dict("records"):
         points = row["value"]
-        counted = [part for part in parts.get(row["sample"], []) if not part.lent or part.key in points]
-        if not counted or any(part.key not in points for part in counted):
+        counted = _counted(parts.get(row["sample"], []), points)
+        if not counted:
             left_out += 1
             continue
         total = sum(points[part.key] for part in counted)
         most = TEN if scope.total == OF_TEN else sum(part.weight for part in counted)
         verdict_rows.append(row | {"value": HUNDRED * total / most})
-        component_rows += [
-            {name: row[name] for name in ("item", "model", "group")}
-            | {"category": part.category or OTHER, "value": HUNDRED * points[part.key] / part.weight}
-            for part in counted
-            if scope.staff or part.public
-        ]
-    notes = [f"{left_out} verdicts lack a component of their sample and are not counted."] if left_out else []
-    notes = notes if verdict_rows else [NO_WEIGHTS]
-    notes += [SEVERAL] if opinions > 1 else []
+        component_rows += _component_rows(row, [part for part in counted if scope.staff or part.public])
+    notes = []
+    if not verdict_rows:
+        notes.append(NO_WEIGHTS)
+    elif left_out:
+        notes.append(f"{left_out} verdicts lack a component of their sample and are not counted.")
+    if opinions > 1:
+        notes.append(SEVERAL)
     columns = ["item", "model", "group", "category", "value"]
     return pd.DataFrame(verdict_rows, columns=list(frame.columns)), pd.DataFrame(component_rows, columns=columns), notes
 
@@ -66,6 +66,20 @@ def made_of(scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
         for sample, value in zip(frame["sample"], frame["value"], strict=True)
     ]
     return pd.Series(texts, index=frame.index, dtype=object)
+
+
+def _counted(parts: Iterable[answer_keys.Part], points: Collection[str]) -> list[answer_keys.Part]:
+    """The components that count in a verdict with these points; none where it lacks one."""
+    counted = [part for part in parts if not part.lent or part.key in points]
+    return counted if all(part.key in points for part in counted) else []
+
+
+def _component_rows(row: dict[str, Any], parts: Iterable[answer_keys.Part]) -> list[dict[str, Any]]:
+    verdict = {name: row[name] for name in ("item", "model", "group")}
+    return [
+        verdict | {"category": part.category or OTHER, "value": HUNDRED * row["value"][part.key] / part.weight}
+        for part in parts
+    ]
 
 
 def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answer_keys.Part]], int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from string import ascii_uppercase
 from typing import Any
 
@@ -128,7 +129,7 @@ def mean_of(values: "pd.Series[Any]") -> Any:
     if isinstance(values.iloc[0], str | bool):
         return values.mode().iloc[0]
     if isinstance(values.iloc[0], tuple):
-        rankings = [ranking for verdict in values for ranking in verdict]
+        rankings = list(chain.from_iterable(values))
         return (tuple(float(sum(places)) / len(rankings) for places in zip(*rankings, strict=True)),)
     if isinstance(values.iloc[0], dict):
         by_component: dict[str, list[float]] = {}

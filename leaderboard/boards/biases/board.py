@@ -231,7 +231,8 @@ def _position_in_one_order(
     parts = []
     for each in runs:
         item, _, choice, is_turned = votes.verdicts(scope, each)
-        known = votes.locate(items.index.to_numpy(), item)[0] & (choice >= 0)
+        in_view, _ = votes.locate(items.index.to_numpy(), item)
+        known = in_view & (choice >= 0)
         lean = np.where(is_turned, -1, 1) * np.select([choice == FIRST, choice == SECOND], [1, -1], 0)
         parts.append(pd.DataFrame({"item": item, "lean": lean, "shown": np.where(is_turned, -1, 1)})[known])
     frame = pd.concat(parts)
@@ -322,8 +323,10 @@ def by_place(scope: Scope) -> list[PlaceRow]:
         item, turned, choice = (frame[name].to_numpy() for name in ("item", "turned", "choice"))
         first, second = (choice == side for side in ("first", "second"))
     else:
-        columns = [votes.verdicts(scope, run) for run in votes.outcomes(scope).runs]
-        item, code, turned = (np.concatenate([column[at] for column in columns]) for at in (0, 2, 3))
+        of_runs = [votes.verdicts(scope, run) for run in votes.outcomes(scope).runs]
+        item = np.concatenate([verdicts.item for verdicts in of_runs])
+        code = np.concatenate([verdicts.choice for verdicts in of_runs])
+        turned = np.concatenate([verdicts.turned for verdicts in of_runs])
         known = np.isin(item, items.index) & (code >= 0)
         item, code, turned = item[known], code[known], turned[known]
         first, second = code == FIRST, code == SECOND

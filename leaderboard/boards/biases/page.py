@@ -114,7 +114,10 @@ class _Shown:
     def beyond(self, run: int | None, bias: str) -> float | None:
         """How far from people the judge stands, as a share of what is strong."""
         value = told(self.by_run[run].get(bias), self.kind).value
-        return None if value is None else (value - self.people(bias)) / limits(bias, self.kind)[1]
+        if value is None:
+            return None
+        _, strong = limits(bias, self.kind)
+        return (value - self.people(bias)) / strong
 
     def order(self) -> list[int | None]:
         """People, then judges from the least swayed to the most, then what needs no skill."""

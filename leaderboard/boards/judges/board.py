@@ -434,8 +434,9 @@ class PairComparison(Comparison):
 
     @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
-        columns = [votes.verdicts(self.scope, run) for run in runs]
-        item, choice = (np.concatenate([column[at] for column in columns]) for at in (0, 2))
+        of_runs = [votes.verdicts(self.scope, run) for run in runs]
+        item = np.concatenate([verdicts.item for verdicts in of_runs])
+        choice = np.concatenate([verdicts.choice for verdicts in of_runs])
         asked = choice != UNASKED
         return pd.DataFrame({"item": item[asked], "read": choice[asked] != MISSING})
 
