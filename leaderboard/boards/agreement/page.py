@@ -81,9 +81,11 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
     size = MANY if address.params.get("all") else FEW
     page = Paginator(people, size).get_page(address.params.get("page"))
     selected = [*fixed, *page]
+    by_name = {voter.name: voter for voter in voters}
     who = address.params.get("who", "")
-    who = who if any(voter.name == who for voter in voters) else ""
-    ordered = _pairs(numbers, {voter.name: voter for voter in voters}, who)
+    if who not in by_name:
+        who = ""
+    ordered = _pairs(numbers, by_name, who)
     low, high = HEAT[metric]
     open_to = {voter.name: voter.key for voter in voters if single or voter.kind != "annotator"}
 

@@ -59,8 +59,10 @@ class PeopleVotes:
         return sum(self.counts.values())
 
 
-def _is_split(verdict: str, counts: Mapping[str, int]) -> bool:
+def _is_split(item: Item, verdict: str | None, counts: Mapping[str, int]) -> bool:
     """Whether people have no majority on a pair, see ``without_majority``."""
+    if verdict is None or item.kind != Item.Kind.PAIR:
+        return False
     first, tie, second, undecided = (counts.get(choice, 0) for choice in ("first", "tie", "second", "undecided"))
     return bool(without_majority(verdict=[verdict], first=[first], even=[tie + undecided], second=[second])[0])
 
@@ -73,11 +75,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     single = sees_labels(viewer)
     if item.hides_authors_from(viewer) or (not single and is_under_way(item)):
         return PeopleVotes(held=True)
-    labels = Label.objects.seen_by(viewer).of_answers().filter(item=item)
-    labels = labels.exclude(assignment__campaign_item__practice=True)
-    if item.kind == Item.Kind.PAIR:
-        labels = labels.filter(choice__isnull=False)
-    labels = labels.select_related("annotator", "campaign").order_by("pk")
+    labels = _labels_on(item, viewer)
     first_labels = _first_labels(labels)
     words = {label.pk: verdict_word(item, label) for label in labels}
     frame = pd.DataFrame({"item": item.pk, "choice": [words[label.pk] for label in first_labels.values()]}).dropna()
@@ -88,7 +86,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     else:
         verdict = _aggregate(item, first_labels.values())
     counts = {str(choice): int(n) for choice, n in frame["choice"].value_counts().items()}
-    is_split = verdict is not None and item.kind == Item.Kind.PAIR and _is_split(verdict, counts)
+    is_split = _is_split(item, verdict, counts)
     held_out = item.sample_id in held_out_in(item.sample.benchmark)
     told = PeopleVotes(
         verdict=verdict, compared=None if held_out or is_split else verdict, split=is_split, counts=counts
@@ -96,13 +94,17 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     if not single:
         return told
     named = allowed(viewer, "read-names")
-    first = {label.pk for label in first_labels.values()}
-    votes = [
-        _vote_of_label(label, words[label.pk], named=named, counted=label.pk in first)
-        for label in labels
-        if words[label.pk] is not None
-    ]
-    return replace(told, votes=votes, adjudicated=None if frame.empty else _adjudicated(item))
+    votes = [_vote_of_label(label, words[label.pk], first_labels, named=named) for label in labels]
+    with_verdict = [vote for vote in votes if vote.choice is not None]
+    return replace(told, votes=with_verdict, adjudicated=None if frame.empty else _adjudicated(item))
+
+
+def _labels_on(item: Item, viewer: Viewer) -> list[Label]:
+    labels = Label.objects.seen_by(viewer).of_answers().filter(item=item)
+    labels = labels.exclude(assignment__campaign_item__practice=True)
+    if item.kind == Item.Kind.PAIR:
+        labels = labels.filter(choice__isnull=False)
+    return list(labels.select_related("annotator", "campaign").order_by("pk"))
 
 
 def _first_labels(labels: Iterable[Label]) -> dict[int, Label]:
@@ -114,13 +116,13 @@ def _first_labels(labels: Iterable[Label]) -> dict[int, Label]:
     return first
 
 
-def _vote_of_label(label: Label, words: str | None, *, named: bool, counted: bool) -> OneVote:
+def _vote_of_label(label: Label, words: str | None, first_labels: Mapping[int, Label], *, named: bool) -> OneVote:
     return OneVote(
         who=label.annotator.shown(named=named),
         choice=words,
         situation=label.situation,
         campaign=label.campaign.name,
-        excluded=not counted,
+        excluded=label.excluded or label.pk != first_labels[label.annotator_id].pk,
     )
 
 

@@ -224,22 +224,31 @@ def _steps(address: Address, sight: Sight, board: ChoiceBoard) -> Table:
     return table(columns, rows, label="How the options were found", caption=caption, css="cmpt")
 
 
+@dataclass(frozen=True, slots=True)
+class _Letters:
+    """The share of each option that a model chose, or of the key."""
+
+    name: str
+    shares: dict[str, float]
+
+
 def _letters(address: Address, sight: Sight, board: ChoiceBoard) -> Table:
     """Shares of chosen options, of the key first."""
-    key = [("Key", board.right)] if board.right else []
+    key = [_Letters("Key", board.right)] if board.right else []
+    of_models = [_Letters(model, shares) for model, shares in sorted(board.letters.items())]
     letters = sorted(set(board.right).union(*board.letters.values()) - {""})
 
-    def of_letter(letter: str) -> Column[tuple[str, dict[str, float]]]:
-        def cell(row: tuple[str, dict[str, float]]) -> Cell:
-            share = row[1].get(letter, 0.0)
-            link = _answers(address, sight, row[0]) if row not in key else ""
+    def of_letter(letter: str) -> Column[_Letters]:
+        def cell(row: _Letters) -> Cell:
+            share = row.shares.get(letter, 0.0)
+            link = _answers(address, sight, row.name) if row not in key else ""
             return Cell(percent(share), css=marks.heat(share, 0.0, 0.6), link=link)
 
         return Column(letter, cell, kind="heat", css="c")
 
     return table(
-        [names("Model", lambda row: row[0]), *(of_letter(letter) for letter in letters)],
-        [*key, *sorted(board.letters.items())],
+        [names("Model", "name"), *(of_letter(letter) for letter in letters)],
+        [*key, *of_models],
         row_css=lambda row: "base" if row in key else "",
         label="Chosen options",
         caption="Share of each option among those chosen",

@@ -143,6 +143,13 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
             if board.rows:
                 chosen[quality], made[quality] = recipe, board
                 break
+    rows = _rows(made)
+    in_order = sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.model.casefold()))
+    return DesiderataBoard(in_order, notes, recipes=chosen, choices=choices, boards=made, together=together(in_order))
+
+
+def _rows(made: Mapping[str, RecipeBoard]) -> list[DesiderataRow]:
+    """By quality its board: the models with the qualities that they have."""
     rows: dict[str, DesiderataRow] = {}
     for quality_name, board in made.items():
         for row in board.overall():
@@ -153,9 +160,8 @@ def desiderata(viewer: Viewer, wanted: Mapping[str, str] | None = None) -> Desid
                 changes |= {name: getattr(row, name) for name in ("rank", "rank_low", "rank_high", "tier", "chance")}
             rows[row.model] = replace(of_model, **changes)
     if "accuracy" not in made and "calibration" in made:  # its questions are asked plainly, too
-        rows = {name: _with_accuracy(row, made["calibration"].overall()) for name, row in rows.items()}
-    in_order = sorted(rows.values(), key=lambda row: (row.rank is None, row.rank or 0, row.model.casefold()))
-    return DesiderataBoard(in_order, notes, recipes=chosen, choices=choices, boards=made, together=together(in_order))
+        return [_with_accuracy(row, made["calibration"].overall()) for row in rows.values()]
+    return list(rows.values())
 
 
 def _with_accuracy(row: DesiderataRow, found: Sequence[RecipeRow]) -> DesiderataRow:
