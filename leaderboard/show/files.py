@@ -152,7 +152,10 @@ def columns(what: str, rows: list[JSON]) -> list[PrintedColumn]:
     if what == "models":
         return _columns_of_models(rows)
     names = CHOSEN.get(what) or columns_of(rows)
-    ends = {f"{name}{end}" for name in names for end in SUFFIXES if end and f"{name}_low" in names}
+    ends: set[str] = set()
+    for name in names:
+        if f"{name}_low" in names:
+            ends.update(f"{name}{end}" for end in SUFFIXES if end)
     return [plain_column(name) for name in names if name not in ends]
 
 

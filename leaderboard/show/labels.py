@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from math import hypot
 
 from leaderboard.show.fonts import Measure, width_on_page
@@ -53,11 +54,8 @@ class Room:
         free = max(0.0, right - left - wide)
         steps = [free * n / 24 for n in range(25)]
         starts = [right - wide - step if from_right else left + step for step in steps]
-        boxes = (
-            _box(x, base, wide, size)
-            for x in starts
-            for base in (y - DESCENT * size - FREE - 1, y + ASCENT * size + FREE + 1)
-        )
+        above, below = y - DESCENT * size - FREE - 1, y + ASCENT * size + FREE + 1
+        boxes = (_box(x, base, wide, size) for x, base in product(starts, (above, below)))
         at, anchor = (2, "end") if from_right else (0, "start")
         places = (Label(box[at], box[3] - DESCENT * size, anchor, box) for box in boxes)
         return self._first(places, None, across=across)
@@ -91,20 +89,26 @@ class Room:
         if left < self.within[0] or top < self.within[1] or right > self.within[2] or bottom > self.within[3]:
             return False
         box = left - FREE, top - FREE / 2, right + FREE, bottom + FREE / 2
-        if any(_overlap(box, other) for other in self.taken):
+        if any(_overlap(box, other) for other in self.taken) or self._is_on_dot(label, own):
             return False
-        near = _away(label.box, own) if own and not label.leader else 0.0
-        for spot, radius in self.dots:
-            if _away(label.box, spot) < radius + 1.5 or (spot != own and _away(label.box, spot) < near):
-                return False
         if any(crosses(line, box) for line in (self.barred if across else [*self.barred, *self.thin])):
             return False
-        if label.leader is None:
+        return label.leader is None or not self._is_in_the_way(label.leader, own)
+
+    def _is_on_dot(self, label: Label, own: Spot | None) -> bool:
+        """Whether it covers a dot, or is nearer to another one than to its own."""
+        near = _away(label.box, own) if own and not label.leader else 0.0
+        for spot, radius in self.dots:
+            away = _away(label.box, spot)
+            if away < radius + 1.5 or (spot != own and away < near):
+                return True
+        return False
+
+    def _is_in_the_way(self, leader: Line, own: Spot | None) -> bool:
+        """Whether a line to a dot crosses a label or another dot."""
+        if any(crosses(leader, other) for other in self.taken):
             return True
-        return not (
-            any(crosses(label.leader, other) for other in self.taken)
-            or any(spot != own and _from_line(label.leader, spot) < radius + 1.5 for spot, radius in self.dots)
-        )
+        return any(spot != own and _from_line(leader, spot) < radius + 1.5 for spot, radius in self.dots)
 
 
 def _around(dot: Spot, wide: float, size: float) -> Iterator[Box]:
@@ -115,9 +119,15 @@ def _around(dot: Spot, wide: float, size: float) -> Iterator[Box]:
             if distance in FAR and not (across and down):  # a line to it would look like the dot's interval
                 continue
             away = distance * (0.75 if across and down else 1.0)
-            left = x + away if across > 0 else x - away - wide if across < 0 else x - wide / 2
-            top = y + away if down > 0 else y - away - tall if down < 0 else y - tall / 2
+            left, top = _start(x, across, away, wide), _start(y, down, away, tall)
             yield left, top, left + wide, top + tall
+
+
+def _start(dot: float, side: int, away: float, length: float) -> float:
+    """Where a box begins along one direction: after the dot, before it, or with the dot in its middle."""
+    if side > 0:
+        return dot + away
+    return dot - away - length if side < 0 else dot - length / 2
 
 
 def _box(x: float, y: float, wide: float, size: float) -> Box:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 
 from annotations.models import Adjudication, Campaign
-from bank.models import Capability, Sample
+from bank.models import Benchmark, Capability, Sample
 from judging.models import Judge
 from leaderboard import kinds, votes
 from leaderboard.models import Edition
@@ -151,15 +151,8 @@ def run_select(source: Source) -> list[Select]:
 def sample_selects(address: Address) -> list[Select]:
     """Capability, question type and split, if there is something to choose from."""
     selects = []
-    tree = list(Capability.objects.filter(benchmark=address.benchmark).order_by("position", "pk"))
-    tops = [node for node in tree if node.parent_id is None]
-    nested = any(node.parent_id for node in tree)
-    groups: dict[str, dict[str, str]] = {"": {"": "all"}}
-    for top in tops:
-        of_top = groups.setdefault(top.name if nested else "", {})
-        of_top[top.path] = f"all of {top.name}" if nested else top.name
-        of_top |= {node.path: node.path.split(" / ", 1)[1] for node in tree if node.path.startswith(f"{top.path} / ")}
-    if tops:
+    groups = _capabilities(address.benchmark)
+    if groups:
         level = address.params.get("level", "")
         selects.append(Select("level", "Capability", groups, level, on=bool(level)))
     groups_in_use = [group for group in votes.sample_groups(address.benchmark) if group[0] == Sample.Status.APPROVED]
@@ -168,6 +161,21 @@ def sample_selects(address: Address) -> list[Select]:
         if len(values) > 1 or name in address.params:
             selects.append(_filter(address, name, label, values))
     return selects
+
+
+def _capabilities(benchmark: Benchmark) -> dict[str, dict[str, str]]:
+    """What a picker of capabilities offers, by heading; nothing where the benchmark has none."""
+    tree = list(Capability.objects.filter(benchmark=benchmark).order_by("position", "pk"))
+    tops = [node for node in tree if node.parent_id is None]
+    if not tops:
+        return {}
+    nested = any(node.parent_id for node in tree)
+    groups: dict[str, dict[str, str]] = {"": {"": "all"}}
+    for top in tops:
+        of_top = groups.setdefault(top.name if nested else "", {})
+        of_top[top.path] = f"all of {top.name}" if nested else top.name
+        of_top |= {node.path: node.path.split(" / ", 1)[1] for node in tree if node.path.startswith(f"{top.path} / ")}
+    return groups
 
 
 def edition_selects(address: Address, scope: Scope) -> list[Select]:

@@ -62,6 +62,15 @@ def forest(rows: list[ForestRow], *, title: str, write: Write, width: int = 276)
     return svg("forest", width, drawn.foot + 22, title, drawn.body())
 
 
+def _scale_of(rows: Sequence[ForestRow], person: Number | None, unit: float, *, zero: bool) -> Axis:
+    ends: list[float | None] = [0.0] if zero else []
+    if person:
+        ends += person.ends
+    for row in [row for row in rows if not row.apart] or rows:
+        ends += [*row.number.ends, row.plain]
+    return axis(ends, most=5, unit=unit)
+
+
 class _Rows:
     """Such rows, with what they are compared with above them. ``figure``: the numbers are written at the right as well;
     ``person``: one more person, a line with a band through them; ``more``: words below the names.
@@ -86,10 +95,7 @@ class _Rows:
         self.width, self.font, self.width_of, self.more = width, font, width_of, more
         self.names = [in_lines(row.name, LABELS * width, font, width_of) for row in rows]
         self.left = max((width_of(part, font) for part in chain(*self.names, [more])), default=0) + 8
-        within = [row for row in rows if not row.apart] or rows
-        ends = [end for row in within for end in (*row.number.ends, row.plain)]
-        ends += [*(person.ends if person else ()), *([0.0] if zero else [])]
-        self.scale = axis(ends, most=5, unit=unit)
+        self.scale = _scale_of(rows, person, unit, zero=zero)
         self.heights = [step + (len(name) - 1) * (font + 2) for name in self.names]
         self.top = font + 8.0 if person else 0.0
         self.foot = self.top + sum(self.heights) + 6
@@ -435,6 +441,15 @@ def narrow(plot: Plot) -> SafeString:
 NAME, RADIUS = 13, 5  # pixels
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A line across a plot."""
+
+    css: str
+    words: str
+    number: Number
+
+
 class _Points:
     """A plot between its sides."""
 
@@ -442,13 +457,20 @@ class _Points:
         self.plot, self.top, self.width_of = plot, top, width_of
         self.levels = []
         if plot.person:
-            self.levels.append(("people", f"one more person {plot.write(plot.person.value or 0.0)}", plot.person))
+            words = f"one more person {plot.write(plot.person.value or 0.0)}"
+            self.levels.append(_Level("people", words, plot.person))
         if plot.floor:
-            self.levels.append(("oth", plot.floor[0], Number(plot.floor[1])))
-        places = [plot.place(x) for point in plot.points for x in (point.x, *point.x_ends)]
-        numbers = [*(point.value for point in plot.points), *(number for *_, number in self.levels)]
+            words, value = plot.floor
+            self.levels.append(_Level("oth", words, Number(value)))
+        places: list[float] = []
+        ends: list[float | None] = []
+        for point in plot.points:
+            places += map(plot.place, (point.x, *point.x_ends))
+            ends += point.value.ends
+        for each in self.levels:
+            ends += each.number.ends
         self.across = axis(places, most=6, unit=1.0 if plot.priced else plot.unit)
-        self.up = axis([end for number in numbers for end in number.ends], unit=plot.unit)
+        self.up = axis(ends, unit=plot.unit)
         wide = max((width_of(plot.write(tick), NAME) for tick in self.up.ticks), default=0)
         self.left, self.right, self.foot = wide + 10, width - 2, height - 44
         self.room = Room((self.left + 2, top, self.right, self.foot - 2), width_of)
@@ -473,9 +495,9 @@ class _Points:
 
     def _axes(self) -> Iterator[str]:
         plot = self.plot
-        for *_, number in self.levels:
-            if number.between:
-                low, high = map(self.y, number.between)
+        for each in self.levels:
+            if each.number.between:
+                low, high = map(self.y, each.number.between)
                 yield rect("band", self.left, high, self.right - self.left, low - high)
         for tick in self.up.ticks:
             yield self.through("gl", tick)
@@ -487,14 +509,16 @@ class _Points:
                 yield text(x, self.foot + 17, words, anchor="middle", size=NAME)
                 until = x + half + 6
         yield text(self.right, self.foot + 38, plot.across, anchor="end", size=NAME)
-        for css, _, number in self.levels:
-            yield self.through(css, number.value)
+        for each in self.levels:
+            yield self.through(each.css, each.number.value)
 
     def _below(self) -> Iterator[tuple[float, str]]:
         if not self.plot.priced:
             yield from ((tick, self.plot.write(tick)) for tick in self.across.ticks)
-        for price in (factor * 10.0**power for power in range(-6, 7) for factor in (1, 3)):
-            if self.plot.priced and not self.across.beyond(log10(price), 0.004):
+            return
+        for power, factor in product(range(-6, 7), (1, 3)):
+            price = factor * 10.0**power
+            if not self.across.beyond(log10(price), 0.004):
                 yield price, f"${price:,.10g}"
 
     def _dots(self, *, links: bool) -> Iterator[str]:
@@ -520,9 +544,10 @@ class _Points:
     def _names(self) -> Iterator[str]:
         """Of the lines, of what is best, and of others that there is room for."""
         room, filled = self.room, self._filled()
-        heights = [self.y(number.value) for *_, number in self.levels]
+        heights = [self.y(each.number.value) for each in self.levels]
         room.barred.extend(((self.left, y), (self.right, y)) for y in heights)
-        for (css, words, _), y in zip(self.levels, heights, strict=True):
+        for each, y in zip(self.levels, heights, strict=True):
+            css, words = each.css, each.words
             right, colour, weight = (True, "tk", 400) if css == "oth" else (False, css, BOLD)
             shorter = words.replace("one more person", "people"), words.rpartition(" ")[2]
             for said, across in product((words, *shorter), (False, True)):

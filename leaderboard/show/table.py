@@ -107,7 +107,10 @@ def text(label: str, cell: Callable[[T], Any] | str, **more: Any) -> Column[T]:
 
 def axis_of(rows: Iterable[T], number: Callable[[T], Number] | str, *others: float | None, **size: Any) -> marks.Axis:
     """One that holds a number of each row with its interval, and the ``others``."""
-    return marks.axis([*others, *(end for row in rows for end in _of(row, number).ends)], **size)
+    ends = [*others]
+    for row in rows:
+        ends += _of(row, number).ends
+    return marks.axis(ends, **size)
 
 
 def on_axis(
