@@ -98,7 +98,7 @@ def held(
     """Every number that a limit is about. A number that there is none of is unknown where its row was ``named``, had
     one in the ``earlier`` rows, or no row has one. Raises BadInput where no row has such a column.
     """
-    before = {_identity(row): row for row in sorted(earlier, key=_run)}
+    before = _by_identity(earlier)
     found = []
     for each in limits:
         of_limit = [(row, column) for row in rows if (column := _column(row, each.number))]
@@ -137,13 +137,15 @@ def compared(
     """
     if any("bias" in row for row in rows):
         raise BadInput(NO_SIDE)
-    before, now = ({_identity(row): row for row in sorted(each, key=_run)} for each in (earlier, rows))
+    before, now = _by_identity(earlier), _by_identity(rows)
     found = []
-    for row in now.values():
-        old = before.get(_identity(row))
-        for column in _numbers(row) if old else ():
+    for identity, row in now.items():
+        old = before.get(identity)
+        if not old:
+            continue
+        for column in _numbers(row):
             turned = row.get("metric", column) in lower_is_better
-            found.append(_beside(row, old, column, turned=turned, plain=plain))  # type: ignore[arg-type]
+            found.append(_beside(row, old, column, turned=turned, plain=plain))
     if not found:
         raise BadInput("No row stands in what it is compared with.")
     known = (old for key, old in before.items() if key not in now)
@@ -154,17 +156,18 @@ def compared(
 def _beside(row: JSON, old: JSON, column: str, *, turned: bool, plain: bool) -> Checked:
     name = _name(row, row.get("metric", column))
     now, then = row[column], old[column]
-    against = f"{then:.3f} before" if then is not None else "unknown before"
-    if then is None or now is None:
-        missing = now is None and then is not None
-        return Checked(name, now, against, UNKNOWN if missing else PASSED, _why(row, column) if missing else "")
+    if then is None:
+        return Checked(name, now, "unknown before", PASSED, "")
+    against = f"{then:.3f} before"
+    if now is None:
+        return Checked(name, now, against, UNKNOWN, _why(row, column))
     change = then - now if turned else now - then
     if plain:
         return Checked(name, now, against, FAILED if change < 0 else PASSED, _written(row, column))
-    ends = [source[f"{column}_{end}"] for source in (row, old) for end in ("low", "high")]
-    if None in ends:
+    low, high = row[f"{column}_low"], row[f"{column}_high"]
+    low_then, high_then = old[f"{column}_low"], old[f"{column}_high"]
+    if None in (low, high, low_then, high_then):
         return Checked(name, now, against, UNKNOWN if change < 0 else PASSED, _why(row, column))
-    low, high, low_then, high_then = ends
     better, worse = (now - low, high_then - then) if turned else (high - now, then - low_then)
     most = change + sqrt(better**2 + worse**2)
     words = f"{_written(row, column)}; the difference is at most {most:+.3f}"
@@ -177,6 +180,11 @@ def _run(row: JSON) -> int:
 
 def _identity(row: JSON) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(row[name])) for name in IDENTITY if row.get(name) not in (None, ""))
+
+
+def _by_identity(rows: Iterable[JSON]) -> dict[tuple[tuple[str, str], ...], JSON]:
+    """Of several runs of a judge the last."""
+    return {_identity(row): row for row in sorted(rows, key=_run)}
 
 
 def _numbers(row: JSON) -> list[str]:

@@ -168,12 +168,14 @@ def _day(snapshot: Snapshot) -> str:
 
 def plot_of(line: Line, *, links: bool = True) -> SafeString:
     """The tracked number over the snapshots of a line, each a dot that opens it; empty if no snapshot has it."""
-    name, snapshot_rows = _followed(line.same, line.entry)
+    tracked = _tracked(line)
+    name = _number_of(tracked)
     write, unit = (percent, 0.01) if name in SHARES else (three, 1.0)
-    with_value = [(snapshot, row) for snapshot, row in snapshot_rows if row.get(name) is not None]
+    with_value = [each for each in tracked if each.row.get(name) is not None]
     moments: list[plots.Step] = []
     before = None
-    for snapshot, row in with_value:
+    for each in with_value:
+        snapshot, row = each.snapshot, each.row
         number = number_in(row, name)
         rank = f"rank {row['rank']}" if row.get("rank") else ""
         changed: list[str] = changed_in_words(before, snapshot) if before else []
@@ -196,7 +198,7 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
 
 def followed_in(line: Line) -> str:
     """What the tracked number of a line is called."""
-    return number_name(_followed(line.same, line.entry)[0])
+    return number_name(_number_of(_tracked(line)))
 
 
 def number_name(name: str) -> str:
@@ -207,16 +209,8 @@ def number_name(name: str) -> str:
 def changed_in_words(before: Snapshot, after: Snapshot) -> list[str]:
     """What is no longer as it was, in a few words each: the judge, its prompt, the method, the data."""
     old, new = before.made_from, after.made_from
-    runs = [{run["run"]: run for run in inputs.get("runs", [])} for inputs in (old, new)]
-    models = [sorted({str(run["model"]) for run in of.values()}) for of in runs]
-    prompts = [sorted({str(run["prompt_sha256"]) for run in of.values()}) for of in runs]
-    words = []
-    if models[0] != models[1]:
-        words.append(f"judge changed: {', '.join(models[1])}")
-    elif prompts[0] != prompts[1]:
-        words.append("prompt changed")
-    elif runs[0].keys() != runs[1].keys():
-        words.append("runs changed")
+    judge = _changed_judge(old.get("runs", []), new.get("runs", []))
+    words = [judge] if judge else []
     if old.get("methods") != new.get("methods"):
         words.append("method changed")
     if counted := [f"{n:,} {name}" for name, _, n in _counted_otherwise(before, after)]:
@@ -224,31 +218,57 @@ def changed_in_words(before: Snapshot, after: Snapshot) -> list[str]:
     return words
 
 
-def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, JSON]]]:
-    snapshot_rows = [
-        (snapshot, row) for snapshot in snapshots for row in snapshot.rows if entry_of(snapshot.what, row) == entry
-    ]
-    return next((name for name in FOLLOWED for _, row in snapshot_rows if row.get(name) is not None), ""), snapshot_rows
+def _changed_judge(then: Sequence[JSON], now: Sequence[JSON]) -> str:
+    models = sorted({str(run["model"]) for run in now})
+    if models != sorted({str(run["model"]) for run in then}):
+        return f"judge changed: {', '.join(models)}"
+    if {str(run["prompt_sha256"]) for run in then} != {str(run["prompt_sha256"]) for run in now}:
+        return "prompt changed"
+    return "runs changed" if {run["run"] for run in then} != {run["run"] for run in now} else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    """The tracked row as a snapshot has it."""
+
+    snapshot: Snapshot
+    row: JSON
+
+
+def _tracked(line: Line) -> list[_Tracked]:
+    found = []
+    for snapshot in line.same:
+        found += [_Tracked(snapshot, row) for row in snapshot.rows if entry_of(snapshot.what, row) == line.entry]
+    return found
+
+
+def _number_of(tracked: Sequence[_Tracked]) -> str:
+    """The name of the number that is followed; "" where no snapshot has one."""
+    for name in FOLLOWED:
+        if any(each.row.get(name) is not None for each in tracked):
+            return name
+    return ""
 
 
 def history(line: Line) -> Table:
     """The tracked number of one row over snapshots of the same view, oldest first."""
-    name, rows = _followed(line.same, line.entry)
+    rows = _tracked(line)
+    name = _number_of(rows)
 
-    def number(each: tuple[Snapshot, JSON]) -> Number:
-        return number_in(each[1], name)
+    def number(each: _Tracked) -> Number:
+        return number_in(each.row, name)
 
-    def made(each: tuple[Snapshot, JSON]) -> str:
-        return f"{_day(each[0])}, {each[0].computed_at:%H:%M}"
+    def made(each: _Tracked) -> str:
+        return f"{_day(each.snapshot)}, {each.snapshot.computed_at:%H:%M}"
 
-    def ends(each: tuple[Snapshot, JSON]) -> str:
+    def ends(each: _Tracked) -> str:
         return " to ".join(map(three, number(each).between)) or NONE
 
     return table(
         [
-            names("Snapshot", made, opens=lambda each: _page(each[0])),
-            Column("Rank", lambda each: str(each[1].get("rank") or NONE)),
-            Column(f"{number_name(name).capitalize()}", lambda each: Cell(three(each[1].get(name)), strong=True)),
+            names("Snapshot", made, opens=lambda each: _page(each.snapshot)),
+            Column("Rank", lambda each: str(each.row.get("rank") or NONE)),
+            Column(f"{number_name(name).capitalize()}", lambda each: Cell(three(each.row.get(name)), strong=True)),
             interval_of(number, axis_of(rows, number, width=marks.WIDE), short),
             Column("95%", ends),
         ],
@@ -286,15 +306,19 @@ def changes(before: Snapshot, after: Snapshot) -> list[ChangeRow]:
 
 def _change(name: str, old_row: JSON | None, new_row: JSON | None) -> ChangeRow | None:
     """None where both rows say the same."""
-    key = next((key for key in FOLLOWED if key in (new_row or old_row or {})), "")
-    values = [None if row is None else row.get(key) for row in (old_row, new_row)]
-    ranks = [None if row is None else row.get("rank") for row in (old_row, new_row)]
+    old, new = old_row or {}, new_row or {}
+    key = next((key for key in FOLLOWED if key in (new or old)), "")
+    then, now = old.get(key), new.get(key)
+    rank_then, rank = old.get("rank"), new.get("rank")
     kind = "new" if old_row is None else "gone" if new_row is None else "changed"
-    if kind == "changed" and values[0] == values[1] and ranks[0] == ranks[1]:
+    if kind == "changed" and (then, rank_then) == (now, rank):
         return None
-    change = "" if None in values else signed(values[1] - values[0])  # type: ignore[operator]
-    moved = "" if ranks[0] == ranks[1] else f"{ranks[0] or NONE} → {ranks[1] or NONE}"
-    return ChangeRow(name, three(values[0]), three(values[1]), change, moved, kind)
+    change = "" if then is None or now is None else signed(now - then)
+    return ChangeRow(name, three(then), three(now), change, _moved(rank_then, rank), kind)
+
+
+def _moved(rank_then: int | None, rank: int | None) -> str:
+    return "" if rank_then == rank else f"{rank_then or NONE} → {rank or NONE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,31 +344,54 @@ def _rows_link(view: Address, **parameters: str) -> str:
 
 
 def _changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
-    # A new run of a judge whose run is gone replaces it; its day, for those who may see it, is that of its end.
+    yield from _changed_runs(before, after, view)
+    if after.what == "models":  # judges that came or went are told by their runs
+        yield from _changed_models(before, after, view)
+    yield from _changed_counts(before, after, view)
+    old, new = before.made_from, after.made_from
+    if old.get("methods") != new.get("methods"):
+        link = reverse("leaderboard:formulas")
+        yield Cause(f"Version of the methods: {old.get('methods')}, then {new.get('methods')}.", link)
+    if old.get("majority") != new.get("majority"):
+        yield Cause(f"Majority rule: {old.get('majority')}, then {new.get('majority')}.")
+
+
+def _changed_runs(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    """A new run of a judge whose run is gone replaces it."""
     of_old, of_new = ({run["run"]: run["judge"] for run in each.made_from.get("runs", [])} for each in (before, after))
     gone = {pk: judge for pk, judge in of_old.items() if pk not in of_new}
-    stored = Run.objects.in_bulk([pk for pk in of_new if pk not in of_old])
-    for pk, judge in of_new.items():
-        if pk in of_old:
-            continue
+    came = {pk: judge for pk, judge in of_new.items() if pk not in of_old}
+    stored = Run.objects.in_bulk(list(came))
+    for pk, judge in came.items():
         replaced = next((other for other, name in gone.items() if name == judge), None)
         gone.pop(replaced, None)
-        run = stored.get(pk)
-        at = run.finished_at or run.created_at if run and sees_usage(run, view.viewer) else None
-        link = verdicts_link(view, run) if run and after.what != "models" else _rows_link(view)
-        yield Cause(f"Run {pk} of {judge} {f'replaces run {replaced}' if replaced else 'is new'}.", link, at)
+        said = f"Run {pk} of {judge} {f'replaces run {replaced}' if replaced else 'is new'}."
+        yield _new_run(said, stored.get(pk), after, view)
     for pk, judge in gone.items():
         yield Cause(f"Run {pk} of {judge} is gone.")
-    # Models that came or went; those of judges are told by their runs.
-    then, now = (entries_of(each) if after.what == "models" else [] for each in (before, after))
-    for word, models in (
-        ("added", [name for name in now if name not in then]),
-        ("gone", [name for name in then if name not in now]),
-    ):
-        if models:
-            link = _rows_link(view, model=models[0]) if word == "added" and len(models) == 1 else ""
-            yield Cause(f"{number_of(len(models), 'model')} {word}: {', '.join(models)}.", link)
-    # What is counted otherwise; labels have the day of the last one.
+
+
+def _new_run(said: str, run: Run | None, after: Snapshot, view: Address) -> Cause:
+    """Its day, for those who may see it, is that of its end."""
+    if run is None:
+        return Cause(said, _rows_link(view))
+    link = verdicts_link(view, run) if after.what != "models" else _rows_link(view)
+    return Cause(said, link, run.finished_at or run.created_at if sees_usage(run, view.viewer) else None)
+
+
+def _changed_models(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    then, now = entries_of(before), entries_of(after)
+    added = [name for name in now if name not in then]
+    gone = [name for name in then if name not in now]
+    if added:
+        link = _rows_link(view, model=added[0]) if len(added) == 1 else ""
+        yield Cause(f"{number_of(len(added), 'model')} added: {', '.join(added)}.", link)
+    if gone:
+        yield Cause(f"{number_of(len(gone), 'model')} gone: {', '.join(gone)}.")
+
+
+def _changed_counts(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    """What is counted otherwise; labels have the day of the last one."""
     for name, n_then, n in _counted_otherwise(before, after):
         at = None
         if name == "labels":
@@ -352,12 +399,6 @@ def _changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause
                 labels = Label.objects.filter(campaign__benchmark=view.benchmark, changed_at__lte=after.computed_at)
             at = labels.aggregate(last=Max("changed_at"))["last"]
         yield Cause(f"{name.capitalize()}: {n_then:,}, then {n:,}.", _rows_link(view), at)
-    old, new = before.made_from, after.made_from
-    if old.get("methods") != new.get("methods"):
-        link = reverse("leaderboard:formulas")
-        yield Cause(f"Version of the methods: {old.get('methods')}, then {new.get('methods')}.", link)
-    if old.get("majority") != new.get("majority"):
-        yield Cause(f"Majority rule: {old.get('majority')}, then {new.get('majority')}.")
 
 
 def _counted_otherwise(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, int, int]]:
