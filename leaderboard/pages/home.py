@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -50,7 +51,15 @@ LINES = 5
 FEWEST_ITEMS = 30  # of the number in the first sentence
 WIDTH, ROW = 148, 28  # pixels, of the marks
 PUBLIC = Benchmark.Visibility.PUBLIC
-Ranked = tuple[Run, JudgeRow, Place | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A judge's row, and where it stands."""
+
+    run: Run
+    row: JudgeRow
+    standing: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +228,7 @@ def _made(viewer: Viewer) -> Home:
         places.append(_place(counts, address))
     judges = [_top_judges(place) for place in places]
     times = [place.models.computed_at for place in places if place.models.computed_at]
-    picture = next((picture for place in places if (picture := _picture(place))), None)
+    picture = next(filter(None, map(_picture, places)), None)
     return Home(
         summary=_summary(places, judges),
         specimen=specimen(viewer, [counts.benchmark for counts in first]),
@@ -241,15 +250,20 @@ def summary_of(counts: BenchmarkCounts, address: Address) -> Summary:
 def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summary:
     """One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale."""
     models = [_top_models(place) for place in places]
-    known = known_models(row.model for rows in models for row in rows)
-    in_hundred = [(place, rows) for place, rows in zip(places, models, strict=True) if place.kind.shape.hundred]
-    shares = [end for place, rows in in_hundred for row in rows for end in _shares(place, row)]
-    judged = [(place, rows) for place, rows in zip(places, judges, strict=True) if rows]
-    ends = [end for _, rows in judged for _, row, _ in rows for end in row.value.ends]
-    people = [end for place, _ in judged for end in place.person.ends]
+    known = known_models(row.model for row in chain.from_iterable(models))
+    shares: list[float | None] = []
+    ends: list[float | None] = []
+    for place, rows, ranked in zip(places, models, judges, strict=True):
+        if place.kind.shape.hundred:
+            for row in rows:
+                shares += _shares(place, row)
+        if ranked:
+            ends += place.person.ends
+        for judge in ranked:
+            ends += judge.row.value.ends
     of_models = marks.axis(shares, width=WIDTH, unit=0.01, row=ROW)
-    of_judges = marks.axis([*ends, *people], width=WIDTH, row=ROW)
-    in_percent = all(place.metric.is_share for place, _ in judged)
+    of_judges = marks.axis(ends, width=WIDTH, row=ROW)
+    in_percent = all(place.metric.is_share for place, ranked in zip(places, judges, strict=True) if ranked)
     return Summary(
         [
             _entry(place, top, ranked, of_models, of_judges, known)
@@ -280,8 +294,8 @@ def _entry(
         models_unit=place.kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
         of_all=_of_all(place) if top else "",
-        judges=[_judge_row(place, *judge_row, of_judges) for judge_row in ranked],
-        compared=max((row.n for _, row, _ in measured), default=0),
+        judges=[_judge_row(place, judge, of_judges) for judge in ranked],
+        compared=max((judge.row.n for judge in measured), default=0),
         sealed=bool(sealed_items(place.counts.benchmark)),
         judges_unit=_judges_unit(place) if ranked else "",
         more_judges=max(0, len(measured) - len(ranked)),
@@ -322,9 +336,12 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
     for place, ranked in zip(places, judges, strict=True):
         if not (ranked and place.judges_kind.pairwise) or place.counts.benchmark.visibility != PUBLIC:
             continue
-        run, row, _ = ranked[0]
+        run, row = ranked[0].run, ranked[0].row
         scope = place.of_judges.scope()
-        if run.judge.simulated or votes.labels_by_origin(scope)[0] or place.person.value is None:
+        if run.judge.simulated or place.person.value is None:
+            continue
+        of_simulated, _ = votes.labels_by_origin(scope)
+        if of_simulated:
             continue
         if place.metric is SIDED and row.n >= FEWEST_ITEMS:
             board = place.address.to("leaderboard:judges")
@@ -427,14 +444,15 @@ def _measured(place: _Place) -> list[Ranked]:
     better = 1 if place.metric.lower_is_better else -1
     rows.sort(key=lambda row: (row.run not in standing, better * (row.value.value or 0.0)))
     runs = Run.objects.filter(judge__baseline="").select_related("judge").in_bulk([row.run for row in rows])
-    return [(runs[row.run], row, standing.get(row.run)) for row in rows if row.run in runs]
+    return [Ranked(runs[row.run], row, standing.get(row.run)) for row in rows if row.run in runs]
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
-    return [judge for judge in _measured(place) if judge[1].n >= FEWEST_ITEMS][:TOP]
+    return [judge for judge in _measured(place) if judge.row.n >= FEWEST_ITEMS][:TOP]
 
 
-def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, scale: marks.Axis) -> MiniRow:
+def _judge_row(place: _Place, judge: Ranked, scale: marks.Axis) -> MiniRow:
+    run, row, standing = judge.run, judge.row, judge.standing
     person = place.person
     bar = marks.interval_bar(
         scale, *row.value.ends, write=place.metric.write, ceiling=person.value, band=(person.low, person.high)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -47,6 +48,14 @@ class StandIn:
     numbers: str
     link: str
     people: Table
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """One in whose place a judge was put."""
+
+    number: int
+    tested: standin.TestedAnnotator
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +132,19 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
     runs = _visible_runs(judge, viewer)
     if not runs and not allowed(viewer, "read-judging"):
         return None
-    members = {pk for run in runs for pk in members_of(run)}
+    members = set(chain.from_iterable(map(members_of, runs)))
     kind = "built-in baseline" if judge.is_baseline else "jury" if members else "model" if judge.model else "from files"
+    steady, steady_of = [], ""
+    if found:
+        steady, steady_of = _steady(found[0]), f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}"
     return JudgePage(
         lead=_lead(judge, found),
-        stand_ins=[test for on in found if (test := _stand_in_panel(on))],
+        stand_ins=list(filter(None, map(_stand_in_panel, found))),
         lines=_agreement(judge, found),
-        biases=_biases(judge, [one for on in found for one in _measured_biases(on)]),
-        cost=next((cost for on in found if (cost := _cost(on))), None),
-        steady=_steady(found[0]) if found else [],
-        steady_of=f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}" if found else "",
+        biases=_biases(judge, list(chain.from_iterable(map(_measured_biases, found)))),
+        cost=next(filter(None, map(_cost, found)), None),
+        steady=steady,
+        steady_of=steady_of,
         kind=f"{kind}, simulated" if judge.simulated else kind,
         members=list(Judge.objects.filter(runs__pk__in=members).order_by("name").distinct()),
         reported=next((run.reported_model for run in reversed(runs) if run.reported_model), ""),
@@ -177,7 +189,9 @@ def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
 
 def _agreement(judge: Judge, found: Sequence[_Judged]) -> Table:
     """On each benchmark beside one more person and the best baseline."""
-    others = [value for on in found for value in (on.person.value, on.floor)]
+    others: list[float | None] = []
+    for on in found:
+        others += [on.person.value, on.floor]
     scale = axis_of(found, lambda on: on.row.value, *others, width=marks.WIDE)
     shares = all(on.metric.is_share for on in found)
 
@@ -241,17 +255,17 @@ def _stand_in_panel(on: _Judged) -> StandIn | None:
         link=f"{on.address.link()}#stand-in",
         people=table(
             [
-                names("In place of", lambda each: f"Person {each[0]}"),
+                names("In place of", lambda each: f"Person {each.number}"),
                 Column(
                     "As close %",
-                    lambda each: each[1].advantage,
+                    lambda each: each.tested.advantage,
                     percent,
                     title="Share of items where it is at least as close to the others",
                 ),
-                Column("Items", lambda each: each[1].n, css="n dim"),
-                text("Test", lambda each: _result(each[1])),
+                Column("Items", lambda each: each.tested.n, css="n dim"),
+                text("Test", lambda each: _result(each.tested)),
             ],
-            list(enumerate(row.annotators, start=1)),
+            [_Person(number, tested) for number, tested in enumerate(row.annotators, start=1)],
             label="In place of each person",
             caption="The judge in place of each person",
             css="cmpt",
@@ -297,8 +311,10 @@ def _biases(judge: Judge, measured: Sequence[_Bias]) -> Table:
     """Each with its interval, on one axis for several units, on which 1 is where each is strong; a mark where the
     interval leaves people's line.
     """
-    ends = [abs(end) / each.strong for each in measured for end in each.number.ends if end is not None]
-    far = min(FAR, max([1.5, *ends]))
+    ends = [1.5]
+    for each in measured:
+        ends += [abs(end) / each.strong for end in each.number.ends if end is not None]
+    far = min(FAR, max(ends))
     scale = marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
 
     def name(each: _Bias) -> Cell:

@@ -98,22 +98,35 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
     answers = Response.objects.visible_to(viewer).filter(model=model)
     if not (found or allowed(viewer, "read-bank") or answers.exists()):
         return None
-    first = found[0] if found else None
-    levels, said = _levels(first) if first else (None, "")
-    otherwise = _otherwise(first, model) if first else []
-    history, followed = _history(first) if first else (BLANK, "")
-    return ModelPage(
-        lead=_lead(first) if first else "Not on a public board yet.",
+    page = ModelPage(
+        lead="Not on a public board yet.",
         boards=_boards_table(model.name, found),
-        levels=levels,
-        levels_of=f"{_title(first)}, {first.shape.main.label.lower()}" if first else "",
-        levels_said=said,
-        influences=_influences(first, otherwise) if first and otherwise else None,
-        by_place=any(each.name.startswith(SHOWN) for each in otherwise),
-        history=history,
-        history_of=f"{_title(first)}, {followed}" if first else "",
+        levels=None,
+        levels_of="",
+        levels_said="",
+        influences=None,
+        by_place=False,
+        history=BLANK,
+        history_of="",
         price=priced(model),
         home_page=model.homepage.partition("://")[2].rstrip("/"),
+    )
+    if not found:
+        return page
+    first = found[0]
+    levels, said = _levels(first)
+    otherwise = _otherwise(first, model)
+    history, followed = _history(first)
+    return replace(
+        page,
+        lead=_lead(first),
+        levels=levels,
+        levels_of=f"{_title(first)}, {first.shape.main.label.lower()}",
+        levels_said=said,
+        influences=_influences(first, otherwise) if otherwise else None,
+        by_place=any(each.name.startswith(SHOWN) for each in otherwise),
+        history=history,
+        history_of=f"{_title(first)}, {followed}",
     )
 
 
@@ -221,15 +234,12 @@ class _Part:
 
 def _farthest(parts: Sequence[_Part], half: int) -> list[_Part]:
     """The weakest and the strongest, so many of each, beside the median of the other models."""
-    by_distance = sorted((ahead, n) for n, part in enumerate(parts) if (ahead := part.ahead) is not None)
-    return [parts[n] for _, n in (*by_distance[:half], *by_distance[max(half, len(by_distance) - half) :])]
+    known = [part for part in parts if part.ahead is not None]
+    known.sort(key=lambda part: part.ahead or 0.0)
+    return [*known[:half], *known[max(half, len(known) - half) :]]
 
 
-def _levels(on: _OnBoard) -> tuple[Table | None, str]:
-    """The levels of a board and the capabilities below them, each beside the median of the other models, and what is
-    left out: of many capabilities all but the strongest and the weakest beside that median.
-    """
-    main = on.shape.main
+def _every_part(on: _OnBoard) -> list[_Part]:
     every = list(_parts(on, on.board, ""))
     if _can_go_deeper(on) and not on.scope.kind.keyed:  # boards by keys have the whole tree
         deeper = Capability.objects.filter(benchmark=on.address.benchmark, parent__parent=None, parent__isnull=False)
@@ -237,6 +247,15 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
         for name in [part.path for part in every if part.path in with_children]:
             board = seen.models(replace(on.scope, level=name, elo=NO_ELO))
             every += _parts(on, board, name)
+    return every
+
+
+def _levels(on: _OnBoard) -> tuple[Table | None, str]:
+    """The levels of a board and the capabilities below them, each beside the median of the other models, and what is
+    left out: of many capabilities all but the strongest and the weakest beside that median.
+    """
+    main = on.shape.main
+    every = _every_part(on)
     parts = [part for part in every if not part.parent][:MOST_LEVELS]
     below = [part for part in every if part.parent and part.number.value is not None]
     half = MOST_BELOW // 2
@@ -244,8 +263,9 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
     if len(parts) + len(shown) < 2:
         return None, ""
     paths = [part.path for part in every]
-    order = {path: [paths.index(above) for above in _above(path) if above in paths] for path in paths}
-    parts = sorted([*parts, *shown], key=lambda part: order[part.path])
+    parts = sorted(
+        [*parts, *shown], key=lambda part: [paths.index(above) for above in _above(part.path) if above in paths]
+    )
     scale = axis_of(parts, "number", *(part.others for part in parts), width=marks.WIDE, unit=on.shape.unit)
 
     def value(part: _Part) -> Cell:
@@ -356,15 +376,16 @@ def _by_other_sources(on: _OnBoard, model: EvaluatedModel, name: str) -> Iterato
     """The number by people and by judges that the board does not go by; judges of the model's own family first."""
     judges = Judge.objects.filter(pk__in=votes.judged_runs(on.scope).order_by().values("judge"), baseline="")
     said = {judge.name: str(judge) for judge in judges}
-    found = [(HUMANS, False), *((judge.name, bool(model.family) and judge.family == model.family) for judge in judges)]
-    sources = sorted((each for each in found if each[0] != on.scope.source), key=lambda each: not each[1])
-    for source, own in sources[:MOST_SOURCES]:
+    of_family = {judge.name for judge in judges if model.family and judge.family == model.family}
+    sources = [source for source in (HUMANS, *said) if source != on.scope.source]
+    sources.sort(key=lambda source: source not in of_family)
+    for source in sources[:MOST_SOURCES]:
         address = replace(on.address, params=on.address.params | {"source": source})
         other = _standing(address, on.row.model)
         number = other.row.number(name) if other else UNKNOWN
         if other is None or number.value is None:
             continue
-        words = "a judge of its own family" if own else ""
+        words = "a judge of its own family" if source in of_family else ""
         yield _Otherwise(
             f"By {said.get(source, PEOPLE_IN_WORDS.get(source))}", words, number, other.row.n, address.link()
         )

@@ -3,7 +3,7 @@ known the numbers with their intervals.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from django.urls import reverse
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards import seen
-from leaderboard.boards.base import ModelsBoard
+from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.judges.board import JudgeRow, JudgesBoard
 from leaderboard.boards.models.page import is_provisional
@@ -68,17 +68,10 @@ def plot_of_judges(address: Address, sight: Sight, board: JudgesBoard, fewest: i
         return None
     metric = scope.kind.metric("", board.measured)
     runs = runs_of(board.overall())
-    rows = {
-        pk: of_run[metric.name]
-        for pk, of_run in board.overall().items()
-        if pk in runs and metric.name in of_run and of_run[metric.name].value.value is not None
-    }
+    rows = _measured(board, runs, metric)
     found = [_point(address, board, runs[pk], row, metric) for pk, row in rows.items()]
     points = [point for point in found if point is not None]
-    baselines = {pk: run.judge for pk, run in runs.items() if pk in rows and run.judge.is_baseline}
-    floors = [(judge.titled, rows[pk].value.value or 0.0) for pk, judge in baselines.items()]
     person = board.person(metric.name).number
-    floor = max(floors, key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
     n = max((row.n for row in rows.values()), default=0)
     plot = Plot(
         title="What agreement with people costs",
@@ -89,9 +82,28 @@ def plot_of_judges(address: Address, sight: Sight, board: JudgesBoard, fewest: i
         write=(lambda value: f"{100 * value:.3g}") if metric.is_share else tick,
         unit=metric.unit,
         person=person if person.value is not None else None,
-        floor=(f"{floor[0].lower()} {metric.write(floor[1])}", floor[1]) if floor else None,
+        floor=_floor(rows, runs, metric),
     )
     return plot if len(points) >= fewest and n >= PROVISIONAL else None
+
+
+def _measured(board: JudgesBoard, runs: Mapping[int, Run], metric: Metric) -> dict[int, JudgeRow]:
+    """The rows by run that have a number of this metric."""
+    rows = {}
+    for pk, of_run in board.overall().items():
+        row = of_run.get(metric.name)
+        if pk in runs and row is not None and row.value.value is not None:
+            rows[pk] = row
+    return rows
+
+
+def _floor(rows: Mapping[int, JudgeRow], runs: Mapping[int, Run], metric: Metric) -> tuple[str, float] | None:
+    """The best baseline, in words and as a number."""
+    baselines = {pk: rows[pk].value.value or 0.0 for pk, run in runs.items() if pk in rows and run.judge.is_baseline}
+    if not baselines or metric.lower_is_better:
+        return None
+    best = max(baselines, key=lambda pk: baselines[pk])
+    return f"{runs[best].judge.titled.lower()} {metric.write(baselines[best])}", baselines[best]
 
 
 def judges_in_rows(address: Address) -> Rows | None:
@@ -103,29 +115,28 @@ def judges_in_rows(address: Address) -> Rows | None:
         return None
     metric = scope.kind.metric("", board.measured)
     runs = runs_of(board.overall())
-    found = [
-        of_run[metric.name]
-        for pk, of_run in board.overall().items()
-        if pk in runs and not runs[pk].judge.is_baseline and metric.name in of_run
-    ]
-    found = [row for row in found if row.value.value is not None and row.n >= PROVISIONAL]
+    measured = _measured(board, runs, metric)
+    found = [row for pk, row in measured.items() if not runs[pk].judge.is_baseline and row.n >= PROVISIONAL]
     found.sort(key=lambda row: row.value.value or 0.0, reverse=not metric.lower_is_better)
     named = Counter(str(runs[row.run].judge) for row in found)
-    person = board.person(metric.name).number
     n = max((row.n for row in found), default=0)
+    title, person = "Judges beside people", None
+    one_more = board.person(metric.name).number
+    if one_more.value is not None:
+        title, person = "Judges beside one more person", one_more
 
     def label(run: Run) -> str:
         return f"{run.judge}, run {run.pk}" if named[str(run.judge)] > 1 else str(run.judge)
 
     return _rows(
-        title="Judges beside one more person" if person.value is not None else "Judges beside people",
+        title=title,
         under=f"{metric.label} with people on {number_of(n, 'item')} of {address.benchmark.titled}"
         f"{', in %' if metric.is_share else ''}{_intervals(row.value for row in found)}",
         rows=[ForestRow(label(runs[row.run]), row.value) for row in found],
         write=metric.tick,
         figure=metric.write,
         unit=metric.unit,
-        person=person if person.value is not None else None,
+        person=person,
     )
 
 
@@ -182,6 +193,18 @@ def of_models(address: Address) -> Plot | None:
     return plot if len(points) >= FEWEST else None
 
 
+def _by_rank(board: ModelsBoard, column: str, anchor: str) -> list[tuple[ModelRow, Number]]:
+    """The rows that have a number in this column and are ranked by enough, with that number."""
+    numbers = [(row, row.number(column)) for row in board.rows if not is_provisional(row, anchor)]
+    known = [(row, number) for row, number in numbers if number.value is not None]
+
+    def place(pair: tuple[ModelRow, Number]) -> tuple[int, float]:
+        row, number = pair
+        return row.rank or len(known), -(number.value or 0.0)
+
+    return sorted(known, key=place)
+
+
 def models_in_rows(address: Address) -> Rows | None:
     """Models by their rating or main number; None where none has been counted enough."""
     source = source_of(address)
@@ -191,9 +214,7 @@ def models_in_rows(address: Address) -> Rows | None:
         return None
     main, anchor = shape_of(scope, board).main, scope.anchor if board.rated else ""
     column, figure, unit = ("bt", signed, 1.0) if board.rated else (main.name, main.write, scope.kind.shape.unit)
-    numbers = [(row, row.number(column)) for row in board.rows if not is_provisional(row, anchor)]
-    numbers = [(row, number) for row, number in numbers if number.value is not None]
-    numbers.sort(key=lambda pair: (pair[0].rank or len(numbers), -(pair[1].value or 0.0)))
+    numbers = _by_rank(board, column, anchor)
     known = known_models(row.model for row, _ in numbers)
     counted = number_of(board.items, "pair" if board.rated else scope.kind.counted_word)
     by, intervals = _decided_by(scope, board), _intervals(number for _, number in numbers)

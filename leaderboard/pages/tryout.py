@@ -61,6 +61,11 @@ class TriedItem:
     seconds: str
     calls: list[Call]
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether it counts in how often judge and people agree."""
+        return bool(self.matches) and self.state in ("agrees", "differs", "order")
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -110,35 +115,32 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
 
     What the judge wrote is the caller's to show to those alone who may read analyses.
     """
-    items = run.items.select_related("sample__benchmark").prefetch_related("sample__images", with_answers())
-    judgments = Judgment.objects.seen_by(viewer).filter(run=run).select_related("run__judge", "item")
-    by_item: dict[int, list[Judgment]] = {}
-    for judgment in analyses.as_seen(judgments.order_by("repeat", "order"), viewer):
-        by_item.setdefault(judgment.item_id, []).append(judgment)
     protocol = protocols.get(run.protocol)
-    tried = [_tried(run, protocol, item, by_item.get(item.pk, []), viewer) for item in items.order_by("pk")]
+    tried = _all_tried(run, protocol, viewer)
     judged = [row for row in tried if row.calls]
-    selected = next((row for row in judged if row.item.pk == chosen), None)
-    selected = selected or next((row for row in judged if row.state not in ("agrees", "alone")), None)
-    calls = [call for row in judged for call in row.calls if call.was_asked]
-    over = run.state not in Run.GOING
-    planned = _planned(run, protocol) if over else None
-    minutes = _minutes(run, calls, planned)
+    calls: list[Call] = []
+    for row in judged:
+        calls += [call for call in row.calls if call.was_asked]
     readable, needed = tryouts.readable(run), tryouts.needed(run)
-    compared = [row for row in judged if row.matches and row.state in ("agrees", "differs", "order")]
+    planned, causes = None, []
+    if run.state not in Run.GOING:
+        planned = _planned(run, protocol)
+        if readable < needed and not run.judge.is_baseline:
+            causes = _causes(run, protocol, calls)
+    matches = [row.matches for row in judged if row.is_compared]
     return Tryout(
         items=tried,
-        chosen=selected or next(iter(judged), None),
-        causes=_causes(run, protocol, calls) if over and readable < needed and not run.judge.is_baseline else [],
+        chosen=_chosen(judged, chosen),
+        causes=causes,
         readable=readable,
         needed=needed,
         of=tryouts.asked(run),
         planned=planned,
-        minutes=minutes,
+        minutes=_minutes(run, calls, planned),
         asked=len(calls),
         read=sum(call.readable for call in calls),
-        compared=len(compared),
-        agreeing=sum(row.matches == "agrees" for row in compared),
+        compared=len(matches),
+        agreeing=matches.count("agrees"),
         trials=tryouts.trials(run).count(),
         spent=NONE if run.judge.price_in is None else dollars(tryouts.spent(run)),
         cost=dollars(planned.cost if planned else None),
@@ -147,6 +149,22 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
         units=protocol.units,
         forms=_forms(protocol),
     )
+
+
+def _all_tried(run: Run, protocol: protocols.Protocol, viewer: User) -> list[TriedItem]:
+    items = run.items.select_related("sample__benchmark").prefetch_related("sample__images", with_answers())
+    judgments = Judgment.objects.seen_by(viewer).filter(run=run).select_related("run__judge", "item")
+    by_item: dict[int, list[Judgment]] = {}
+    for judgment in analyses.as_seen(judgments.order_by("repeat", "order"), viewer):
+        by_item.setdefault(judgment.item_id, []).append(judgment)
+    return [_tried(run, protocol, item, by_item.get(item.pk, []), viewer) for item in items.order_by("pk")]
+
+
+def _chosen(judged: Sequence[TriedItem], pk: int | None) -> TriedItem | None:
+    """The item with this id, else the first that differs, else the first."""
+    asked = [row for row in judged if row.item.pk == pk]
+    differing = [row for row in judged if row.state not in ("agrees", "alone")]
+    return next(iter([*asked, *differing, *judged]), None)
 
 
 def _forms(protocol: protocols.Protocol) -> str:
@@ -163,34 +181,43 @@ def _tried(
     run: Run, protocol: protocols.Protocol, item: Item, judgments: Sequence[Judgment], viewer: User
 ) -> TriedItem:
     people = one_item.people_on(item, viewer, rule=item.sample.benchmark.majority)
-    pair = item.kind == Item.Kind.PAIR
     calls = [_call(run, protocol, item, judgment) for judgment in judgments]
-    turned = [call for call in calls if pair and call.judgment.order == "10" and run.orders == "both"]
-    straight = [call for call in calls if call not in turned]
-    verdict = one_item.combined(judgments) if pair and judgments else None
-    matches = votes_page.match(verdict, people.compared) if pair else ""
+    turned: list[Call] = []
+    models = votes = matches = ""
+    if item.kind == Item.Kind.PAIR:
+        models = " and ".join(response.model.name for response in item.ordered_responses())
+        matches = votes_page.match(one_item.combined(judgments) if judgments else None, people.compared)
+        if people.verdict and not people.split:
+            votes = f"{people.counts.get(people.verdict, 0)} of {people.total}"
+        if run.orders == "both":
+            turned = [call for call in calls if call.judgment.order == "10"]
     state, note = _state(run, calls, matches, people)
-    agreeing = people.counts.get(people.verdict or "", 0)
-    seconds = [call.judgment.latency for call in calls if call.judgment.latency is not None]
     return TriedItem(
         item=item,
-        models=" and ".join(response.model.name for response in item.ordered_responses()) if pair else "",
-        people=votes_page.NO_MAJORITY
-        if people.split
-        else WORDS.get(people.verdict or "", people.verdict or ("split" if people.total else NONE)),
-        votes=f"{agreeing} of {people.total}" if pair and people.verdict and not people.split else "",
-        judge=_said(straight),
+        models=models,
+        people=_people_said(people),
+        votes=votes,
+        judge=_said([call for call in calls if call not in turned]),
         turned=_said(turned),
         state=state,
         matches=matches,
         note=note,
-        seconds=f"{sum(seconds) / len(seconds):.1f} s" if seconds else NONE,
+        seconds=_mean_seconds(calls),
         calls=calls,
     )
 
 
-def _said(calls: Sequence[Call]) -> str:
-    return ", ".join(dict.fromkeys(call.verdict for call in calls))
+def _mean_seconds(calls: Sequence[Call]) -> str:
+    seconds = [call.judgment.latency for call in calls if call.judgment.latency is not None]
+    return f"{sum(seconds) / len(seconds):.1f} s" if seconds else NONE
+
+
+def _people_said(people: one_item.PeopleVotes) -> str:
+    if people.split:
+        return votes_page.NO_MAJORITY
+    if people.verdict:
+        return WORDS.get(people.verdict, people.verdict)
+    return "split" if people.total else NONE
 
 
 def _state(run: Run, calls: Sequence[Call], matches: str, people: one_item.PeopleVotes) -> tuple[str, str]:
@@ -200,15 +227,23 @@ def _state(run: Run, calls: Sequence[Call], matches: str, people: one_item.Peopl
     if unasked := next((call for call in calls if not call.was_asked), None):
         return "alone", unasked.judgment.reason
     if unread := next((call for call in calls if not call.readable), None):
-        limit = run.settings.get("max_tokens")
-        if unread.judgment.status == Judgment.Status.TRUNCATED and limit:
-            return "unread", f"reply stops at {limit:,} tokens"
-        return "unread", unread.judgment.reason or unread.judgment.get_status_display().lower()
+        return "unread", _why_unread(run, unread.judgment)
     if len({call.verdict for call in calls}) > 1 and calls[0].judgment.item.kind == Item.Kind.PAIR:
         return "order", f"{AS_TIE}: {matches}" if matches else AS_TIE
     if people.verdict and not (people.compared or people.split):
         return "alone", "held out"
     return (matches, "") if matches else ("alone", "people are split" if people.verdict else "nobody has labelled it")
+
+
+def _said(calls: Sequence[Call]) -> str:
+    return ", ".join(dict.fromkeys(call.verdict for call in calls))
+
+
+def _why_unread(run: Run, judgment: Judgment) -> str:
+    limit = run.settings.get("max_tokens")
+    if judgment.status == Judgment.Status.TRUNCATED and limit:
+        return f"reply stops at {limit:,} tokens"
+    return judgment.reason or judgment.get_status_display().lower()
 
 
 def _call(run: Run, protocol: protocols.Protocol, item: Item, judgment: Judgment) -> Call:
@@ -287,22 +322,30 @@ def _causes(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> li
     return sorted((cause for cause in found if cause.calls), key=lambda cause: -cause.calls)
 
 
+def _holds_form(protocol: protocols.Protocol, text: str) -> bool:
+    """Whether it has a form that answers take."""
+    return any(re.search(form, text) for form, _ in protocol.answer_forms)
+
+
+def _other_reasoning(run: Run, protocol: protocols.Protocol) -> str:
+    """The change to try: the verdict alone, or reasons before it."""
+    if run.settings.get("reasoning") != "none":
+        return "alone" if "none" in protocol.reasonings else ""
+    return "reasons" if "first" in protocol.reasonings else ""
+
+
 def _not_read(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> list[Cause]:
     """Replies that end, but in no verdict: because the prompt names no form, the judge uses words of its own, or the
     verdict shares its line with others or stands on another one.
     """
     unread = [call.judgment.raw or "" for call in calls if call.judgment.status == "parse_failed"]
     prompt = tryouts.prompt_of(run).text
-    if not any(re.search(form, prompt) for form, _ in protocol.answer_forms):
+    if not _holds_form(protocol, prompt):
         return [Cause("no-form", len(unread), "verdict")]
-    fix = ""
-    if run.settings.get("reasoning") != "none" and "none" in protocol.reasonings:
-        fix = "alone"
-    elif run.settings.get("reasoning") == "none" and "first" in protocol.reasonings:
-        fix = "reasons"
+    fix = _other_reasoning(run, protocol)
     place = protocol.verdict_line(run.settings)
     lines = [_line_of(said, place) for said in unread]
-    holds = [any(re.search(form, line) for form, _ in protocol.answer_forms) for line in lines]
+    holds = [_holds_form(protocol, line) for line in lines]
     rest = [(line, said) for line, said, held in zip(lines, unread, holds, strict=True) if not held]
     other = [line for line, said in rest if not _holds_one(protocol, said)]
     own_words = Counter(line for line in other if len(line) <= LONGEST_QUOTED).most_common(1)
