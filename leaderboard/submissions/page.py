@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from django.urls import reverse
@@ -15,6 +16,7 @@ from leaderboard import submissions
 from leaderboard.boards.base import ModelRow
 from leaderboard.models import Edition
 from leaderboard.rows import UNKNOWN, Number
+from leaderboard.scope import Scope
 from leaderboard.show.marks import WIDE, Axis, Cell, axis
 from leaderboard.show.table import Column, Table, Write, interval_of, names, table
 from leaderboard.submissions import Standing
@@ -227,6 +229,13 @@ def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
     return [_block(one, submission) for one in ordered]
 
 
+def _level_lines(level: dict[str, Any]) -> list[Line]:
+    title = ", ".join(name or "no level" for name in level["names"])
+    present = [name for name in NAMES if level.get(name)]
+    several = len(present) > 1
+    return [Line(title, _number(level[name]), SHORT.get(name, "") if several else "", True) for name in present]
+
+
 def _block(one: SeenScore, submission: Submission) -> Block:
     score, numbers = one.score, one.numbers
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
@@ -237,10 +246,7 @@ def _block(one: SeenScore, submission: Submission) -> Block:
     write = percent if score.open else whole_percent
     lines = [Line(NAMES[name], _number(numbers[name]), MEANINGS.get(name, "")) for name in NAMES if numbers.get(name)]
     for level in numbers.get("levels", []):
-        title = ", ".join(name or "no level" for name in level["names"])
-        present = [name for name in NAMES if level.get(name)]
-        shorts = [SHORT.get(name, "") if len(present) > 1 else "" for name in present]
-        lines += [Line(title, _number(level[n]), short, True) for n, short in zip(present, shorts, strict=True)]
+        lines += _level_lines(level)
     title, is_kept = f"{split_name(score.split)}, {kind}", score.part == SubmissionScore.Part.KEPT
     label = f"{title}{', kept half' if is_kept else ''}"
     return Block(
@@ -305,10 +311,10 @@ def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> N
     to_come, view = False, {}
     if closed is not None:
         view = {"kind": closed.board, "split": closed.seen.score.split if closed.seen.score.hidden else ""}
-    if closed is not None and scored and submission.released_at is not None:
-        editions = Edition.objects.filter(benchmark=submission.benchmark, what=Edition.What.MODELS, **view)
-        newest = editions.order_by("-number").first()
-        to_come = newest is None or submission.name not in newest.cells
+        if scored and submission.released_at is not None:
+            editions = Edition.objects.filter(benchmark=submission.benchmark, what=Edition.What.MODELS, **view)
+            newest = editions.order_by("-number").first()
+            to_come = newest is None or submission.name not in newest.cells
     query = {name: value for name, value in view.items() if value}
     return Next(
         waits=scored and submission.released_at is None,
@@ -363,23 +369,24 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     standing = submissions.standing(submission, progress, viewer)
     if standing.scope is None or standing.row is None:
         return replace(made, standing=standing)
-    column, unit = standing.scope.kind.shape.main, standing.scope.kind.shape.unit
-    lines = _judged_lines(standing, standing.row, column.name)
-    scale = axis([end for line in lines for end in line.number.ends], unit=unit)
+    made = replace(made, standing=standing, table=_standing_table(standing, standing.row, standing.scope))
+    row, kind = standing.row, standing.scope.kind
+    view = {"kind": kind.in_address} if kind.in_address else {}
+    view["source"] = standing.scope.source
+    board = reverse("leaderboard:models", args=[submission.benchmark], query=view)
+    rank = f"{row.rank} of {standing.models}" if row.rank is not None else ""
+    ranks = ""
+    if row.rank_low is not None and not standing.whole:
+        ranks = rank_range(row.rank, row.rank_low, row.rank_high)
+    return replace(made, rank=rank, ranks=ranks, board=board)
+
+
+def _standing_table(standing: Standing, row: ModelRow, scope: Scope) -> Table:
+    column, unit = scope.kind.shape.main, scope.kind.shape.unit
+    lines = _judged_lines(standing, row, column.name)
+    scale = axis(chain.from_iterable(line.number.ends for line in lines), unit=unit)
     best, ticks = standing.best.model if standing.best else "Best", whole_percent if unit == 0.01 else two
-    row, scope = standing.row, standing.scope
-    view = {"kind": scope.kind.in_address} if scope.kind.in_address else {}
-    view |= {"source": scope.source}
-    return replace(
-        made,
-        standing=standing,
-        rank=f"{row.rank} of {standing.models}" if row.rank is not None else "",
-        ranks=rank_range(row.rank, row.rank_low, row.rank_high)
-        if row.rank_low is not None and not standing.whole
-        else "",
-        board=reverse("leaderboard:models", args=[submission.benchmark], query=view),
-        table=_scores_table(column.label, ("Level", column.label), lines, column.write, scale, ticks, best),
-    )
+    return _scores_table(column.label, ("Level", column.label), lines, column.write, scale, ticks, best)
 
 
 def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | None:
