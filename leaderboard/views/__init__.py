@@ -141,7 +141,8 @@ def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
     citation = citation_of(f"{title}, a benchmark", str(address.benchmark), where)
     context = frame(request, address, "benchmark", []) | {"page": page, "citation": citation}
     context["submit_link"] = _submit_link(request, address.benchmark)
-    context |= {"social": page.picture.png, "social_alt": page.picture.alt} if page.picture else {}
+    if page.picture:
+        context |= {"social": page.picture.png, "social_alt": page.picture.alt}
     return render(request, "leaderboard/benchmark.html", context)
 
 

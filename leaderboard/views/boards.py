@@ -56,6 +56,7 @@ from leaderboard.view import (
     OF_VOTES,
     PEOPLE_IN_WORDS,
     Address,
+    Source,
     board_scope,
     read_address,
     source_of,
@@ -72,17 +73,11 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     known = known_models(row.model for row in every.rows)
     shown = models_page.filtered_board(address, every, known)
     board = shown.board
-    labelled = scope.source in PEOPLE_IN_WORDS and not scope.kind.keyed and sight.live
-    selects = [
-        *(pickers.verdict_selects(address, source) if sight.live else pickers.edition_selects(address, scope)),
-        *shown.selects,
-        *(pickers.people_selects(address, scope) if labelled else []),
-        *(pickers.definition_selects(scope, *_definitions(scope, board)) if sight.live else []),
-        *([pickers.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
-    ]
     note = " ".join(filter(None, [source.note, shown.note]))
-    context = frame(request, address, "models", selects) | {"board": board, "note": note}
-    context |= {"keyed": scope.kind.keyed} if board.rows else {"views": [], "keyed": scope.kind.keyed}
+    context = frame(request, address, "models", _models_selects(address, source, shown))
+    context |= {"board": board, "note": note, "keyed": scope.kind.keyed}
+    if not board.rows:
+        context["views"] = []
     if sight.sealed:
         context["edition"] = _edition(address, sight)
     if board.rows:
@@ -105,6 +100,20 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
             context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["downloads"] += _to_share(address, pictures.OF_MODELS)
     return context
+
+
+def _models_selects(address: Address, source: Source, shown: models_page.FilteredBoard) -> list[pickers.Select]:
+    scope, board = source.scope, shown.board
+    if not source.sight.live:
+        selects = [*pickers.edition_selects(address, scope), *shown.selects]
+    else:
+        selects = [*pickers.verdict_selects(address, source), *shown.selects]
+        if scope.source in PEOPLE_IN_WORDS and not scope.kind.keyed:
+            selects += pickers.people_selects(address, scope)
+        selects += pickers.definition_selects(scope, *_definitions(scope, board))
+    if board.rows and scope.kind.pairwise:
+        selects.append(pickers.elo_select(address, scope))
+    return selects
 
 
 def _whole(
@@ -136,7 +145,8 @@ def _edition(address: Address, sight: Sight) -> dict[str, Any]:
     scope, newest, seen = sight.scope, sight.edition, not sight.live
     context = {"number": newest.number, "as_of": newest.published_at} if newest else {}
     view = address.view(("kind", "split")) | {"kind": scope.kind.name}
-    view |= {"what": JUDGES} if sight.of == JUDGES else {}
+    if sight.of == JUDGES:
+        view["what"] = JUDGES
     publish = address.to("leaderboard:edition-new", **view) if address.may("publish") else ""
     partly = not scope.kind.hidden  # other views of pairs and scores are live, without what editions alone count
     whole = address.to("leaderboard:models", kind=scope.kind.in_address) if partly and not seen else ""
@@ -224,15 +234,21 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
         page = of_judges["page"]
         context |= {"finding": page.finding} | beside_filters(page.table, page.chooser, rows="judges")
         if sight.live:
-            context["downloads"] += table_files("ceiling", address, rows="People against people")
-            context["downloads"] += (
-                table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []
-            )
-            for name, below, shown in of_judges["below"]:
-                if shown and not shown.problem:
-                    context["downloads"] += table_files(name, address, rows=below.file)
+            context["downloads"] += _files_beside_judges(address, scope.kind, of_judges["below"])
         context["downloads"] += _to_share(address, pictures.OF_JUDGES)
     return context
+
+
+def _files_beside_judges(
+    address: Address, kind: Kind, below: Sequence[tuple[str, "Below", Any]]
+) -> list[tuple[str, str, str]]:
+    files = table_files("ceiling", address, rows="People against people")
+    if kind.stand_in:
+        files += table_files("stand-in", address, rows="Stand-in test")
+    for name, each, shown in below:
+        if shown and not shown.problem:
+            files += table_files(name, address, rows=each.file)
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +302,11 @@ BELOW_JUDGES = {
 SHOWN = (AS_PUBLISHED, seen.SIMULATED, seen.PARTLY_SIMULATED, seen.HELD_OUT)  # of the notes of a board
 
 
+def _notes(board: JudgesBoard, page: judges_page.JudgesPage) -> list[str]:
+    shown = [row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)]
+    return [*(note for note in board.notes if note in SHOWN), *without_interval(shown)]
+
+
 def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[str, Any]:
     """What the board shows; where it is live, with what other boards say of the same judges now."""
     scope = sight.scope
@@ -297,8 +318,11 @@ def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[
     def of_test() -> StandInBoard:
         return standin.stand_ins(scope, standin_page.epsilon_of(address))
 
-    biases = singly("The biases", of_biases, lost.append) if sight.live and scope.kind.biases else None
-    tested = singly("The stand-in test", of_test, lost.append) if sight.live and scope.kind.stand_in else None
+    biases, tested = None, None
+    if sight.live and scope.kind.biases:
+        biases = singly("The biases", of_biases, lost.append)
+    if sight.live and scope.kind.stand_in:
+        tested = singly("The stand-in test", of_test, lost.append)
     biases, tested = biases or {}, tested or judges_page.UNTESTED
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
     below = BELOW_JUDGES if sight.live else {}
@@ -313,13 +337,7 @@ def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[
         "ceiling": whole(ceiling.n) if ceiling else "",
         "rule": provenance.rule_of(scope),
         "counted": number_of(len(board.runs), "run"),
-        "notes": [
-            *lost,
-            *(note for note in board.notes if note in SHOWN),
-            *without_interval(
-                row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
-            ),
-        ],
+        "notes": [*lost, *_notes(board, page)],
         "defined": in_words(scope, *judges_page.definitions(board, scope.kind)),
         "against": judges_page.reference_words(scope.kind)[page.reference],
         "board": board,
@@ -380,12 +398,10 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
         ("repeats", "Repeats", board.repeats),
         ("languages", "Languages", context["languages"]),
     )
-    context["downloads"] = [
-        file
-        for part, words, shown in parts
-        if shown
-        for file in table_files("correlation", address, rows=words, part=part)
-    ]
+    context["downloads"] = []
+    for part, words, shown in parts:
+        if shown:
+            context["downloads"] += table_files("correlation", address, rows=words, part=part)
     if board.rows or board.repeats:
         context["page"] = correlation_page.build_correlation_page(board)
         context["plot"] = address.plot("correlation")
@@ -587,5 +603,6 @@ def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:
         "says": f"{page.says} {picture.under}." if picture else page.says,
         "main": mark_safe(html),  # noqa: S308 (from templates)
     }
-    context |= {"social": picture.png, "social_alt": picture.alt} if picture else {}
+    if picture:
+        context |= {"social": picture.png, "social_alt": picture.alt}
     return render(request, "leaderboard/board.html", context)

@@ -63,15 +63,13 @@ def recipe_list(request: HttpRequest) -> HttpResponse:
     """The newest version of every recipe."""
     with guard.working():
         answered = set(Response.all_objects.exclude(recipe=None).order_by().values_list("recipe", flat=True).distinct())
-    rows = [
-        (recipe, spec := store.spec_of(recipe), boards.METRICS[spec.metric], recipe.pk in answered)
-        for recipe in store.newest(store.visible_to(request.user))
-    ]
-    context = {
-        "own": [row for row in rows if not row[0].built_in],
-        "built_in": [row for row in rows if row[0].built_in],
-    }
-    return render(request, "leaderboard/recipes.html", HERE | context)
+    own: list[tuple[Any, ...]] = []
+    built_in: list[tuple[Any, ...]] = []
+    for recipe in store.newest(store.visible_to(request.user)):
+        spec = store.spec_of(recipe)
+        rows = built_in if recipe.built_in else own
+        rows.append((recipe, spec, boards.METRICS[spec.metric], recipe.pk in answered))
+    return render(request, "leaderboard/recipes.html", HERE | {"own": own, "built_in": built_in})
 
 
 @requires("read-judging")
@@ -339,14 +337,15 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     board = boards.board(recipe, request.user)
     a, b, against, model = (request.GET.get(name, "")[:200] for name in ("a", "b", "against", "model"))
     known = known_models([*(row.model for row in board.rows), a, b])
-    compared, problem, (first, second) = None, "", (known.shown(name) for name in (a, b))
+    compared, problem, first, second = None, "", "", ""
     try:
         if a and b:
+            first, second = known.shown(a), known.shown(b)
             compared = boards.compare(recipe, request.user, a, b)
         elif against:
             other = _recipe(request, against)
-            compared = boards.compare_recipes(recipe, other, request.user, model)
             first, second = str(recipe), str(other)
+            compared = boards.compare_recipes(recipe, other, request.user, model)
     except BadInput as error:
         problem = str(error)
     if "format" in request.GET:
