@@ -8,6 +8,7 @@ from sums over these rows instead (``boards.judges.ranks``).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -243,8 +244,7 @@ def _mean_right(sums: FloatArray, *, orders: Sequence[str]) -> FloatArray:
 # One function for each way to count: ranks compute the terms of all metrics with the same one once.
 CELLS = {
     (decided, failures): partial(_cells, decided=decided, failures=failures)
-    for decided in (False, True)
-    for failures in (False, True)
+    for decided, failures in product((False, True), repeat=2)
 }
 
 

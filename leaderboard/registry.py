@@ -137,11 +137,10 @@ def held_out(scope: Scope, asked: TableQuery) -> Rows:
     """What was asked for of the half that the benchmark holds out: every request with who made it and when, and the
     figures of the judge's run that it told, beside those on the open half. For staff.
     """
-    rows = [
-        {"request": told.number, "asked_by": str(told.by or ""), "asked_at": told.at.isoformat()} | row.as_json()
-        for told, board in releases(scope.benchmark)
-        for row in board.rows
-    ]
+    rows = []
+    for told, board in releases(scope.benchmark):
+        request = {"request": told.number, "asked_by": str(told.by or ""), "asked_at": told.at.isoformat()}
+        rows += [request | row.as_json() for row in board.rows]
     return Rows(rows)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any
 
 from accounts.csv import escape
@@ -118,8 +119,9 @@ class Row:
             if isinstance(value, Number) and value.reason:
                 yield f"{column.name}: {value.reason}"
             elif isinstance(value, Mapping):
-                rows = ((name, inner) for name, inner in value.items() if isinstance(inner, Row))
-                yield from (f"{name or 'no level'}, {note}" for name, inner in rows for note in inner._notes())
+                for name, inner in value.items():
+                    if isinstance(inner, Row):
+                        yield from (f"{name or 'no level'}, {note}" for note in inner._notes())
 
     @classmethod
     def headings(cls) -> dict[str, Heading]:
@@ -189,7 +191,7 @@ def flat(row: JSON) -> JSON:
 
 def columns_of(rows: Iterable[JSON]) -> list[str]:
     """Every column that a row has, in order of appearance."""
-    return list(dict.fromkeys(name for row in rows for name in row))
+    return list(dict.fromkeys(chain.from_iterable(rows)))
 
 
 Order = list[tuple[str, "Order"]]

@@ -73,8 +73,13 @@ class Parameter:
     def option(self) -> dict[str, Any]:
         """The arguments of ``add_argument``."""
         options: dict[str, Any] = {"default": "", "help": self.help}
-        options |= {"choices": self.choices} if self.choices else {"metavar": self.metavar}
-        return options | ({"nargs": "?", "const": self.bare} if self.bare else {})
+        if self.choices:
+            options["choices"] = self.choices
+        else:
+            options["metavar"] = self.metavar
+        if self.bare:
+            options |= {"nargs": "?", "const": self.bare}
+        return options
 
 
 def _of_definition(definition: Definition) -> Parameter:
@@ -193,16 +198,23 @@ def scope_of(
     asked = {name: as_stored(value) if name in NAMES else value for name, value in asked.items() if value}
     _check_words(asked)
     _check_samples(asked, benchmark)
-    anchor = asked.pop("anchor", "")
-    if anchor and not _is_known(anchor, benchmark, staff=staff):
-        raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
+    anchor = _anchor(asked.pop("anchor", ""), benchmark, staff=staff)
     if asked.pop(AS_PRINTED, ""):
         if not kind.printed:
             raise BadScope(f"No paper says how to count verdicts of kind {kind} otherwise than here.")
         asked = {**kind.printed, **asked}
-    fields: dict[str, Any] = {"anchor": anchor or (benchmark.anchor.name if benchmark.anchor else "")}
+    fields: dict[str, Any] = {"anchor": anchor}
     fields |= {name: _way(definition, asked.pop(name, ""), kind) for name, definition in DEFINITIONS.items()}
     return Scope(benchmark=benchmark, kind=kind, run=run, staff=staff, **fields, **asked)
+
+
+def _anchor(name: str, benchmark: Benchmark, *, staff: bool) -> str:
+    """The model of this name, else the benchmark's own."""
+    if not name:
+        return benchmark.anchor.name if benchmark.anchor else ""
+    if not _is_known(name, benchmark, staff=staff):
+        raise BadScope(f"{name!r} has no responses in {benchmark}.")
+    return name
 
 
 def _check_words(asked: Mapping[str, str]) -> None:

@@ -80,7 +80,10 @@ def hold_out(
 
 def compared_runs(benchmark: Benchmark) -> QuerySet[Run]:
     """The finished runs of judges whose verdicts boards compare with people's, the newest first."""
-    protocols = [protocol for kind in KINDS.values() if kind.metrics for protocol in kind.protocols]
+    protocols: list[str] = []
+    for kind in KINDS.values():
+        if kind.metrics:
+            protocols += kind.protocols
     runs = benchmark.runs.filter(kind=Run.Kind.JUDGMENTS, protocol__in=protocols).exclude(state__in=Run.GOING)
     return runs.select_related("judge").order_by("-pk")
 

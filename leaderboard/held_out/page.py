@@ -1,6 +1,7 @@
 """The page of the half that a benchmark holds out: who asked for a judge's figures on it, and what was told."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from leaderboard.boards.judges.board import MAJORITY
 from leaderboard.held_out.board import HeldOutBoard, HeldOutRow
@@ -11,27 +12,39 @@ from leaderboard.show.marks import Cell
 from leaderboard.show.table import Column, Table, names, number_cell, table, text
 from stats.figures import percent, two
 
-Line = tuple[HeldOutRelease, HeldOutRow]
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A request, and the row that it is shown by."""
+
+    asked: HeldOutRelease
+    row: HeldOutRow
 
 
 def table_of(told: Sequence[tuple[HeldOutRelease, HeldOutBoard]]) -> Table:
     """Every request, the newest first, with its judge's leading metric against people's majority on both halves."""
 
-    def half(label: str, number: str) -> Column[Line]:
-        def cell(line: Line) -> Cell:
-            return number_cell(line[1].number(number), percent if _metric(line[1]).is_share else two)
+    lines = []
+    for asked, board in reversed(told):
+        row = _leading(board)
+        if row:
+            lines.append(_Line(asked, row))
+
+    def half(label: str, number: str) -> Column[_Line]:
+        def cell(line: _Line) -> Cell:
+            return number_cell(line.row.number(number), percent if _metric(line.row).is_share else two)
 
         return Column(label, cell, title="As it was when it was asked for")
 
     return table(
         [
-            names("Judge", lambda line: Cell(line[1].shown, f"run {line[1].run}, request {line[0].number}")),
-            text("Asked by", lambda line: Cell(str(line[0].by or "a command"), f"{line[0].at:%-d %b %Y}")),
-            text("Against people", lambda line: _label(_metric(line[1]))),
+            names("Judge", lambda line: Cell(line.row.shown, f"run {line.row.run}, request {line.asked.number}")),
+            text("Asked by", lambda line: Cell(str(line.asked.by or "a command"), f"{line.asked.at:%-d %b %Y}")),
+            text("Against people", lambda line: _label(_metric(line.row))),
             half("Open half", "open"),
             half("Held-out half", "held_out"),
         ],
-        [(asked, row) for asked, board in reversed(told) if (row := _leading(board))],
+        lines,
         label="Requests",
         caption="Who asked for a judge's figures on the half that is held out, and what was told",
         fill=True,

@@ -32,7 +32,9 @@ KINDS: dict[str, Kind] = {
 }
 # Those that always rest on hidden criteria first; others do where verdicts held some.
 WITH_EDITIONS = [kind.name for kind in sorted(KINDS.values(), key=lambda kind: not kind.hidden) if not kind.no_models]
-_ALSO = {also: one for one in KINDS.values() for also in one.aliases}
+_ALSO: dict[str, Kind] = {}
+for _kind in KINDS.values():
+    _ALSO |= dict.fromkeys(_kind.aliases, _kind)
 
 
 def get(name: str) -> Kind:

@@ -1,5 +1,6 @@
 """Rankings of several answers to one instruction (MLLM-as-a-Judge, batch ranking)."""
 
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -24,4 +25,4 @@ class Batch(Kind):
 
     def combined(self, values: "pd.Series[Any]") -> tuple[Ranking, ...]:
         # Not their mean: a judge that copies the order it is shown would hide behind ties.
-        return tuple(ranking for verdict in values for ranking in verdict)
+        return tuple(chain.from_iterable(values))

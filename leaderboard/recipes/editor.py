@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from accounts.rules import Viewer
 from bank.errors import BadInput
-from bank.models import Benchmark, Recipe, SampleImage
+from bank.models import Benchmark, Recipe, Sample, SampleImage
 from bank.recipes import store
 from bank.recipes import text as recipe_text
 from bank.recipes.spec import BadRecipe, Examples, Spec
@@ -99,7 +99,10 @@ def examples(viewer: Viewer) -> list[Example]:
 def _sum(spec: Spec) -> str:
     """How much is asked of one model."""
     try:
-        samples = [sample for scenario in spec.scenario for sample in evaluations.samples_of(spec, scenario)[1]]
+        samples: list[Sample] = []
+        for scenario in spec.scenario:
+            _, of_scenario = evaluations.samples_of(spec, scenario)
+            samples += of_scenario
     except BadInput as error:
         return str(error)
     answers = sum(len(questions.places(spec, sample)) for sample in samples)

@@ -1,5 +1,6 @@
 """manage.py leaderboard {models,judges,agreement,bias,stand-in,...} --benchmark SLUG ..."""
 
+from itertools import chain
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -15,7 +16,9 @@ from leaderboard.scope import BadScope
 from leaderboard.show.files import PRINTED, print_rows
 from leaderboard.view import PARAMETERS
 
-LOWER_IS_BETTER = {metric.name for kind in KINDS.values() for metric in kind.metrics if metric.lower_is_better}
+LOWER_IS_BETTER = {
+    metric.name for metric in chain.from_iterable(kind.metrics for kind in KINDS.values()) if metric.lower_is_better
+}
 
 
 class Command(InstallationCommand):
