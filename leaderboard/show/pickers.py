@@ -155,9 +155,13 @@ def sample_selects(address: Address) -> list[Select]:
     if groups:
         level = address.params.get("level", "")
         selects.append(Select("level", "Capability", groups, level, on=bool(level)))
-    groups_in_use = [group for group in votes.sample_groups(address.benchmark) if group[0] == Sample.Status.APPROVED]
-    for name, label, place in (("question_type", "Question", 2), ("split", "Split", 3)):
-        values = sorted({group[place] for group in groups_in_use if group[place]})
+    question_types, splits = set(), set()
+    for status, question_type, split, *_ in votes.sample_groups(address.benchmark):
+        if status == Sample.Status.APPROVED:
+            question_types.add(question_type)
+            splits.add(split)
+    for name, label, found in (("question_type", "Question", question_types), ("split", "Split", splits)):
+        values = sorted(filter(None, found))
         if len(values) > 1 or name in address.params:
             selects.append(_filter(address, name, label, values))
     return selects
