@@ -14,7 +14,7 @@ from django.contrib.staticfiles import finders
 from django.urls import reverse
 
 from annotations.models import Campaign, Label
-from bank.models import Benchmark, Item
+from bank.models import Benchmark, Item, Sample
 from judging.models import Judgment, Run, RunItem
 from leaderboard.boards.judges import stand_in as standin
 from leaderboard.view import scope_of
@@ -215,6 +215,19 @@ def test_filters_narrow_page_and_api_alike(voted, client):
         assert sum(row["n"] for row in rows) < sum(
             row["n"] for row in client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json()
         )
+
+
+def offered(html, name):
+    """What a control of the filter row lets people choose, without the word for all."""
+    control = re.search(rf'<select[^>]*name="{name}".*?</select>', html, re.DOTALL)
+    return [value for value in re.findall(r'<option\s+value="([^"]*)"', control[0]) if value] if control else []
+
+
+def test_the_controls_offer_the_question_types_and_splits_of_the_samples_in_use(voted, client):
+    Sample.objects.filter(key="s01").update(status=Sample.Status.REJECTED, split="draft", question_type="essay")
+    html = page(client, MODELS_PAGE)
+    assert offered(html, "question_type") == ["closed-ended", "open-ended"]
+    assert offered(html, "split") == ["dev", "test"]
 
 
 def test_a_level_opens_into_what_lies_below_it(voted, client):
