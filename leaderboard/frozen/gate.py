@@ -87,7 +87,7 @@ def names_one(conditions: Iterable[str]) -> bool:
     return any(condition.partition("=")[0] in WHOSE for condition in conditions)
 
 
-def held(
+def checked(
     rows: Sequence[JSON],
     limits: Iterable[Limit],
     *,

@@ -517,7 +517,7 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
     if people.total:
         who = number_of(people.total, "person", "people")
         lines.append(SpecimenLine(who, _most(people), marks.vote_line(people.counts), people=True))
-    elif people.held:
+    elif people.under_way:
         lines.append(SpecimenLine("People", "are labelling it now", BLANK, people=True))
     judges = [votes_of for votes_of in judged_by if not votes_of.run.judge.is_baseline]
     for judge in judges[: LINES - len(lines)]:

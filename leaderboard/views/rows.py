@@ -161,7 +161,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "n": len(table),
         "division": votes_page.division(int(table["same"].sum()), len(table), decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
-        "held": not sees_labels(request.user) and items_under_way(address.benchmark).exists(),
+        "under_way": not sees_labels(request.user) and items_under_way(address.benchmark).exists(),
         "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "page": page,

@@ -119,7 +119,7 @@ def _page(
             "rows": rows,
             "differ": len(table),
             "columns": versus_page.columns_in_words(result, board, scope.kind),
-            "held": held_back,
+            "not_listed": held_back,
             "pictures": votes_page.has_pictures(rows),
             "query": query,
             "downloads": [

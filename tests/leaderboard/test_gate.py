@@ -39,21 +39,21 @@ def test_a_number_fails_where_all_of_its_interval_lies_below_unless_the_number_i
     value, low, high, state, plain
 ):
     rows, limits = [row("accuracy", value, low, high)], [gate.limit("accuracy=.8")]
-    assert states(gate.held(rows, limits, plain=False)) == [state]
-    assert states(gate.held(rows, limits, plain=True)) == [plain]
+    assert states(gate.checked(rows, limits, plain=False)) == [state]
+    assert states(gate.checked(rows, limits, plain=True)) == [plain]
 
 
 def test_a_bias_may_go_so_far_and_no_further():
     rows = [{"judge": "keen", "bias": "length", "value": 0.3, "value_low": 0.2, "value_high": 0.4, "notes": []}]
-    assert states(gate.held(rows, [gate.limit("length=.1", at_most=True)], plain=False)) == ["failed"]
-    assert states(gate.held(rows, [gate.limit("length=.25", at_most=True)], plain=False)) == ["passed"]
+    assert states(gate.checked(rows, [gate.limit("length=.1", at_most=True)], plain=False)) == ["failed"]
+    assert states(gate.checked(rows, [gate.limit("length=.25", at_most=True)], plain=False)) == ["passed"]
 
 
 def test_boards_of_models_are_held_to_the_columns_that_have_intervals():
     rows = [{"model": "m", "win_rate": 0.2, "win_rate_low": 0.1, "win_rate_high": 0.3, "n": 9, "notes": []}]
-    assert gate.held(rows, [gate.limit("win_rate=.5")], plain=False)[0].name == "m, win_rate"
+    assert gate.checked(rows, [gate.limit("win_rate=.5")], plain=False)[0].name == "m, win_rate"
     with pytest.raises(BadInput, match="No row has a number 'n'"):
-        gate.held(rows, [gate.limit("n=.5")], plain=False)
+        gate.checked(rows, [gate.limit("n=.5")], plain=False)
 
 
 @pytest.mark.parametrize("text", ["accuracy", "accuracy=high", "accuracy=nan", "accuracy=inf", "=", ""])
@@ -82,7 +82,7 @@ WON = rate("alpha", 0.8, 0.72, 0.86)
 )
 def test_a_row_that_never_had_the_number_does_not_fail_unless_it_is_named_or_none_has_it(rows, more, expected):
     """The anchor has no rate against itself: no gate on a board with one could pass."""
-    checks = gate.held(rows, [gate.limit("win_rate=.5")], plain=False, **more)
+    checks = gate.checked(rows, [gate.limit("win_rate=.5")], plain=False, **more)
     assert states(checks) == expected
     assert [check.stops for check in checks] == [state == "unknown" for state in expected]
 
@@ -125,7 +125,7 @@ def test_a_judge_that_is_gone_does_not_pass_beside_one_that_is_there():
 
 def test_a_name_is_no_markup_where_the_gate_is_shown():
     rows = [row("accuracy", 0.9, 0.85, 0.94, judge="![x](http://a.example/p.png)|`<b>")]
-    told = gate.told("judges", gate.held(rows, [gate.limit("accuracy=.1")], plain=False), "markdown")
+    told = gate.told("judges", gate.checked(rows, [gate.limit("accuracy=.1")], plain=False), "markdown")
     assert "\\!\\[x\\](http://a.example/p.png)\\|\\`\\<b\\>" in told
 
 

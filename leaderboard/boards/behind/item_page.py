@@ -50,7 +50,7 @@ class PeopleVotes:
     counts: dict[str, int] = field(default_factory=dict)
     votes: list[OneVote] = field(default_factory=list)
     adjudicated: str | None = None
-    held: bool = False
+    under_way: bool = False  # others still label it, so nothing is told
     compared: str | None = None
     split: bool = False  # no majority, which counts as a tie
 
@@ -74,7 +74,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     """
     single = sees_labels(viewer)
     if item.hides_authors_from(viewer) or (not single and is_under_way(item)):
-        return PeopleVotes(held=True)
+        return PeopleVotes(under_way=True)
     labels = _labels_on(item, viewer)
     first_labels = _first_labels(labels)
     words = {label.pk: verdict_word(item, label) for label in labels}

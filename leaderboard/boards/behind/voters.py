@@ -71,8 +71,8 @@ def _of_majority(scope: Scope, viewer: Viewer) -> tuple[str, pd.DataFrame]:
     else:
         frame = scores.mean_by_item(scores.labels_of(scope))
     if not sees_labels(viewer):
-        held_ids = set(items_under_way(scope.benchmark).values_list("item_id", flat=True))
-        frame = frame[~frame["item"].isin(held_ids)]
+        under_way = set(items_under_way(scope.benchmark).values_list("item_id", flat=True))
+        frame = frame[~frame["item"].isin(under_way)]
     return "people, mean" if scope.kind.by_mean else "people, majority", frame
 
 

@@ -120,7 +120,7 @@ class VoteList:
     """Items of one model: those shown, and how many are held back."""
 
     table: pd.DataFrame
-    held: int  # by running campaigns
+    under_way: int  # in campaigns that go on
     sealed: int  # in hidden splits
     wins: int
     ties: int
@@ -163,12 +163,12 @@ def votes_of(
     if other:
         table = table[table["other"] == other]
     sealed = table["item"].isin(sealed_from(scope))
-    table, held_count, due = table[~sealed], 0, None
+    table, under_way, due = table[~sealed], 0, None
     if scope.by_people and not sees_labels(viewer):
         holding = dict(items_under_way(scope.benchmark).values_list("item_id", "campaign__due"))
-        is_held_item = table["item"].isin(holding)
-        due = _last_end([holding[item] for item in table["item"][is_held_item]])
-        held_count, table = int(is_held_item.sum()), table[~is_held_item]
+        is_under_way = table["item"].isin(holding)
+        due = _last_end([holding[item] for item in table["item"][is_under_way]])
+        under_way, table = int(is_under_way.sum()), table[~is_under_way]
     elif not sees_labels(viewer):  # a judge's verdicts can be read there, people's not yet
         holding = dict.fromkeys(items_under_way(scope.benchmark).values_list("item_id", flat=True))
         table = _without_people(table, table["item"].isin(holding))
@@ -183,7 +183,7 @@ def votes_of(
         table = table[table[outcome] > 0]
     worst = table.groupby("sample")["differ"].transform("max")
     table = table.assign(worst=-worst).sort_values(["worst", "sample", "item"], kind="stable")
-    return VoteList(table, held_count, int(sealed.sum()), wins, ties, losses, items, others, due, parts)
+    return VoteList(table, under_way, int(sealed.sum()), wins, ties, losses, items, others, due, parts)
 
 
 def _without_people(table: pd.DataFrame, rows: "pd.Series[bool]") -> pd.DataFrame:

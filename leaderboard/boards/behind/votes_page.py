@@ -383,13 +383,13 @@ def division_of_wins(scope: Scope, found: VoteList) -> str:
     elif scope.ties == HALF:
         won += found.ties / 2
         said = f"{found.wins:,} won and half of {found.ties:,} tied, of {found.items:,}"
-    more = f"; the board counts {found.held:,} more" if found.held else ""
+    more = f"; the board counts {found.under_way:,} more" if found.under_way else ""
     return f"{said} = {percent(won / n)}%{more}" if n else ""
 
 
 def outcomes_in_words(votes: VoteList) -> str:
     """``65 items: won 42, tied 9, lost 14``; empty, and never zeros, where every item is held back."""
-    if not votes.items and (votes.held or votes.sealed):
+    if not votes.items and (votes.under_way or votes.sealed):
         return ""
     counts = zip(OUTCOME_WORDS.values(), (votes.wins, votes.ties, votes.losses), strict=True)
     return f"{number_of(votes.items, 'item')}: {', '.join(f'{word} {n:,}' for word, n in counts)}"

@@ -210,8 +210,8 @@ def _hidden(ids: "pd.Series[int]", versus: Versus, scope: Scope, address: Addres
     of_people = versus.by == "item" or scope.by_people
     if of_people and not sees_labels(address.viewer):
         column = "item__sample" if versus.by == "sample" else "item"
-        held_ids = set(items_under_way(scope.benchmark).values_list(column, flat=True))
-        hidden |= ids.isin(held_ids)
+        under_way = set(items_under_way(scope.benchmark).values_list(column, flat=True))
+        hidden |= ids.isin(under_way)
     return hidden
 
 

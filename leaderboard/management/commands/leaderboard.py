@@ -31,12 +31,12 @@ class Command(InstallationCommand):
             parser.add_argument(f"--{parameter.name.replace('_', '-')}", **parameter.option)
         parser.add_argument("--format", dest="shape", default="table", choices=(*PRINTED, *gate.FORMATS))
         told = "exit status 3 where its interval lies"
-        held = parser.add_argument_group("a gate for continuous integration")
-        held.add_argument("--fail-under", action="append", metavar="NAME=NUMBER", help=f"{told} below the number")
-        held.add_argument("--fail-over", action="append", metavar="NAME=NUMBER", help=f"{told} above it")
-        held.add_argument("--against", metavar="SNAPSHOT", help="a snapshot's code or a file of rows: 3 where worse")
-        held.add_argument("--where", action="append", metavar="COLUMN=VALUE", help="hold these rows alone to it")
-        held.add_argument("--plain", action="store_true", help="the number itself decides, whatever its interval")
+        of_gate = parser.add_argument_group("a gate for continuous integration")
+        of_gate.add_argument("--fail-under", action="append", metavar="NAME=NUMBER", help=f"{told} below the number")
+        of_gate.add_argument("--fail-over", action="append", metavar="NAME=NUMBER", help=f"{told} above it")
+        of_gate.add_argument("--against", metavar="SNAPSHOT", help="a snapshot's code or a file of rows: 3 where worse")
+        of_gate.add_argument("--where", action="append", metavar="COLUMN=VALUE", help="hold these rows alone to it")
+        of_gate.add_argument("--plain", action="store_true", help="the number itself decides, whatever its interval")
 
     def handle(self, *args: Any, **options: Any) -> None:
         what, shape = options["what"], options["shape"]
@@ -64,7 +64,7 @@ class Command(InstallationCommand):
         where = options["where"] or ()
         chosen = gate.chosen(rows.rows, where)
         earlier = gate.chosen(gate.earlier_rows(options["against"]), where) if options["against"] else []
-        checks = gate.held(chosen, limits, plain=plain, named=gate.names_one(where), earlier=earlier)
+        checks = gate.checked(chosen, limits, plain=plain, named=gate.names_one(where), earlier=earlier)
         if options["against"]:
             checks += gate.compared(chosen, earlier, lower_is_better=LOWER_IS_BETTER, plain=plain)
         return checks
