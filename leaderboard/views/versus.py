@@ -13,6 +13,7 @@ from leaderboard.boards import seen
 from leaderboard.boards.behind import votes_page
 from leaderboard.boards.versus import board as two
 from leaderboard.boards.versus import page as versus_page
+from leaderboard.boards.versus.two_runs import build_two_runs
 from leaderboard.kept.pages import prepared
 from leaderboard.kept.values import until_changed
 from leaderboard.lookups import known_models
@@ -80,9 +81,10 @@ def _beside(address: Address, first: int, second: int) -> dict[str, Any]:
     if len(found) < 2:
         return {}
     try:
-        return {"beside": compare(found[first], found[second], viewer=address.viewer)}
+        beside = compare(found[first], found[second], viewer=address.viewer)
     except CannotCompare as error:
         return {"apart": str(error)}
+    return {"beside": beside, "tables": build_two_runs(beside)}
 
 
 def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
