@@ -11,9 +11,8 @@ from scipy import stats as reference
 
 from judging.models import Judgment, Run
 from leaderboard import metrics
-from leaderboard.boards.agreement.board import agreements
 from leaderboard.boards.base import Board
-from leaderboard.boards.seen import judges, models
+from leaderboard.boards.seen import agreement_of, judges, models
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, SAMPLES, STRENGTH
@@ -139,7 +138,7 @@ def test_scores_and_pairs_of_one_benchmark_do_not_mix(brought):
     assert judges(scope_of(benchmark="grove")).as_json() == []
     assert {row["kind"] for row in judges(scope_of(benchmark="grove", kind="score")).as_json()} == {"score"}
     with pytest.raises(BadScope, match="only measured on pairs"):
-        agreements(scope_of(benchmark="grove", kind="score"))
+        agreement_of(scope_of(benchmark="grove", kind="score"))
 
 
 def test_page_command_and_api_say_the_same_of_scores(brought, client_of, capsys):
