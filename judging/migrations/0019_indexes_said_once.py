@@ -52,4 +52,20 @@ class Migration(migrations.Migration):
             name='run',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trials', to='judging.run'),
         ),
+        migrations.AddIndex(
+            model_name="runitem",
+            index=models.Index(fields=["run", "-id"], name="run_item_newest"),
+        ),
+        migrations.AddIndex(
+            model_name="collected",
+            index=models.Index(fields=["run", "-id"], name="collected_newest"),
+        ),
+        migrations.AddIndex(
+            model_name="trial",
+            index=models.Index(fields=["run", "-id"], name="trial_newest"),
+        ),
+        migrations.AddIndex(
+            model_name="attempt",
+            index=models.Index(fields=["run", "-id"], name="attempt_newest"),
+        ),
     ]

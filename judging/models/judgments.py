@@ -78,6 +78,7 @@ class Collected(CallResult):
         constraints = [models.UniqueConstraint(fields=["run", "sample", "place", "step"], name="collected_once")]
         indexes = [
             models.Index(fields=["run", "status"], name="collected_of_status"),
+            models.Index(fields=["run", "-id"], name="collected_newest"),
             models.Index(fields=["call_key"], name="collected_call", condition=~Q(call_key="")),
         ]
 
@@ -182,6 +183,7 @@ class Trial(Judged):
         ]
         indexes = [
             models.Index(fields=["run", "status"], name="trial_of_run_status"),
+            models.Index(fields=["run", "-id"], name="trial_newest"),
             models.Index(fields=["call_key"], name="trial_call", condition=~Q(call_key="")),
         ]
 
@@ -216,7 +218,10 @@ class Attempt(CallUsage):
 
     class Meta:
         ordering = ["pk"]
-        indexes = [models.Index(fields=["run", "item"], name="attempt_of_item")]
+        indexes = [
+            models.Index(fields=["run", "item"], name="attempt_of_item"),
+            models.Index(fields=["run", "-id"], name="attempt_newest"),
+        ]
 
 
 class AnalysisRelease(models.Model):

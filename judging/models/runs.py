@@ -305,6 +305,7 @@ class RunItem(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        indexes = [models.Index(fields=["run", "-id"], name="run_item_newest")]
         constraints = [models.UniqueConstraint(fields=["run", "item"], name="run_item_once")]
 
 
