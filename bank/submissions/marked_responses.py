@@ -8,18 +8,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Response, Sample, Submission
 from bank.submissions.scoring import PAGE, KeyedSample, chosen_option, shift_of
-from stats.answer_text import pope_answer
+from stats.answer_text import answer_in, pope_answer
 from stats.answers import shown_as
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
 UNASKED = "unasked"  # the text names no option, and the judge who reads such texts was not asked about it
+LOOKED_AT = 20  # answers read to decide whether questions are yes/no questions
 SKIPPED = "skipped"  # both what it said and how: a rotation that was not asked, since an earlier one was wrong
 COLUMNS = [
     *("model", "sample", "split", "path", "group", "kind", "options", "key"),
@@ -31,6 +32,22 @@ Read = Mapping[int, tuple[str, str]]  # by response: what a judge read in it, an
 def counted() -> Q:
     """Responses that boards count: imported ones, and those of submissions that passed and were not withdrawn."""
     return Q(submission=None) | Q(submission__state=Submission.State.SCORED)
+
+
+@guard.working()
+def are_answered(benchmark: Benchmark, *, options: bool) -> bool:
+    """Whether there are answers to questions with options, or without: to those of yes or no, which most of the first
+    answers say. Whether keys exist is hidden, and nothing here depends on it.
+    """
+    answers = Response.objects.filter(counted())
+    if options:
+        return answers.filter(sample__benchmark=benchmark).exclude(sample__options={}).exists()
+    answers = answers.exclude(text="")
+    questions = benchmark.samples.filter(Exists(answers.filter(sample=OuterRef("pk"))), options={})
+    sample_ids = list(questions.order_by("position", "pk").values_list("pk", flat=True)[:LOOKED_AT])
+    texts = answers.filter(sample__in=sample_ids).order_by("sample__position", "pk").values_list("text", flat=True)
+    readings = [answer_in(text) for text in texts[:LOOKED_AT]]
+    return sum(reading is not None for reading in readings) * 2 > len(readings)
 
 
 def as_frame(

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.models import Benchmark
+from bank.submissions import marked_responses
 from judging.models import Judgment, Run
 from leaderboard.hidden import unseen_runs
 from leaderboard.kept.values import until_changed
@@ -47,11 +48,13 @@ def get(name: str) -> Kind:
 
 def _of_models(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
     """The kinds whose board of models has something to show."""
-    return (
-        kind
-        for kind in KINDS.values()
-        if kind.has_models(benchmark, lambda kind: has_verdicts(benchmark, kind, staff=staff))
-    )
+    for kind in KINDS.values():
+        if kind.question:
+            found = marked_responses.are_answered(benchmark, options=kind.rotates)
+        else:
+            found = not kind.no_models and has_verdicts(benchmark, kind, staff=staff)
+        if found:
+            yield kind
 
 
 def _of_judges(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:

@@ -175,10 +175,6 @@ class Kind:
         """Rows ``item, value`` in the form in which judges are compared."""
         return frame
 
-    def has_models(self, benchmark: Benchmark, has_verdicts: Callable[["Kind"], bool]) -> bool:
-        """Whether there are data for a board of models."""
-        return not self.no_models and has_verdicts(self)
-
     def by_model(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Verdicts, with the ``models`` of their items, as rows about one ``model`` each; "" where it is none's."""
         return frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])

@@ -1,12 +1,9 @@
 """Answers to multiple choice, compared with their keys (MMBench, CircularEval)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from django.db.models import QuerySet
 
-from bank import guard
-from bank.models import Benchmark, Response
-from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
@@ -55,7 +52,3 @@ class Choice(Keyed):
     shapes = {
         "vanilla": Shape(ONE_PASS, "right %", "one pass: nobody answered in every rotation of the options"),
     }
-
-    @guard.working()
-    def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
-        return Response.objects.filter(counted(), sample__benchmark=benchmark).exclude(sample__options={}).exists()
