@@ -10,12 +10,15 @@ import importlib
 import json
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
@@ -41,7 +44,7 @@ PACKAGES = (
         "orjson",
         "pandas",
     ),
-    *("PIL.Image", "platformdirs", "prometheus_client", "pydantic", "rapidfuzz", "rich.table", "scipy.optimize"),
+    *("PIL.Image", "platformdirs", "pydantic", "rapidfuzz", "rich.table", "scipy.optimize"),
     *("scipy.stats", "uvloop", "yaml", "yarl"),
 )
 _served: dict[str, "subprocess.Popen[bytes]"] = {}
@@ -67,18 +70,85 @@ def command(program: Path) -> str:
 def run(arguments: list[str], *, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     """As ``subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)``."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error, open(os.devnull) as nothing:
-        status = _asked(address(), arguments, str(ROOT), environment, [one.fileno() for one in (nothing, out, error)])
+        files = [one.fileno() for one in (nothing, out, error)]
+        status = Forked(address(), arguments, str(ROOT), environment, files).wait(300)
         out.seek(0)
         error.seek(0)
         return subprocess.CompletedProcess(arguments, status, out.read(), error.read())
 
 
-def _asked(server: str, arguments: list[str], folder: str, environment: dict[str, str], files: list[int]) -> int:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
-        one.settimeout(300)
-        one.connect(server)
-        socket.send_fds(one, [json.dumps([arguments, folder, environment]).encode()], files)
-        return int(one.recv(9))
+def start(arguments: list[str], *, environment: dict[str, str], out: IO[str] | None = None) -> "Forked":
+    """As ``subprocess.Popen([sys.executable, *arguments], cwd=ROOT, text=True)``, its output in a file, or by pipes."""
+    with open(os.devnull) as nothing:
+        if out is not None:
+            files = [nothing.fileno(), out.fileno(), out.fileno()]
+            return Forked(address(), arguments, str(ROOT), environment, files)
+        from_out, to_out = os.pipe()
+        from_error, to_error = os.pipe()
+        process = Forked(address(), arguments, str(ROOT), environment, [nothing.fileno(), to_out, to_error])
+    os.close(to_out)
+    os.close(to_error)
+    process.stdout, process.stderr = os.fdopen(from_out), os.fdopen(from_error)
+    return process
+
+
+class Forked:
+    """What tests ask of a ``subprocess.Popen``, of a process that a server has forked."""
+
+    def __init__(
+        self, server: str, arguments: list[str], folder: str, environment: dict[str, str], files: list[int]
+    ) -> None:
+        self.args, self.returncode = arguments, None
+        self.stdout: IO[str] | None = None
+        self.stderr: IO[str] | None = None
+        self._answers = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._answers.settimeout(300)
+        self._answers.connect(server)
+        socket.send_fds(self._answers, [json.dumps([arguments, folder, environment]).encode()], files)
+        self.pid = int(self._answers.recv(20))
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self._answers.settimeout(timeout)
+            try:
+                self.returncode = int(self._answers.recv(20))
+            except (BlockingIOError, TimeoutError):
+                raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
+            self._answers.close()
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it said until its end, by both pipes; nothing by those that are closed."""
+        said = {}
+
+        def read(name: str) -> None:
+            pipe = getattr(self, name)
+            if pipe is not None and not pipe.closed:
+                said[name] = pipe.read()
+                pipe.close()
+
+        reading = [threading.Thread(target=read, args=[name], daemon=True) for name in ("stdout", "stderr")]
+        for thread in reading:
+            thread.start()
+        self.wait(timeout)
+        for thread in reading:
+            thread.join(timeout)
+        return said.get("stdout", ""), said.get("stderr", "")
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 def _serve(parent: int) -> list[str]:
@@ -101,7 +171,11 @@ def _serve(parent: int) -> list[str]:
         server.close()
         said, files, *_ = socket.recv_fds(one, 2**20, 3)
         if child := os.fork():
-            one.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+            for file in files:
+                os.close(file)
+            with suppress(BrokenPipeError):  # who asked has gone
+                one.send(str(child).encode())
+                one.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
             os._exit(0)
         one.close()
         for place, file in enumerate(files):
@@ -111,15 +185,20 @@ def _serve(parent: int) -> list[str]:
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
+        if environment.get("PYTHONUNBUFFERED"):
+            sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
         return arguments
     os._exit(0)
 
 
 if __name__ == "__main__":
     if sys.argv[1] != "--serve":
-        sys.exit(_asked(sys.argv[1].replace("@", "\0"), sys.argv[2:], os.getcwd(), dict(os.environ), [0, 1, 2]))
+        _, server, *asked = sys.argv
+        sys.exit(Forked(server.replace("@", "\0"), asked, os.getcwd(), dict(os.environ), [0, 1, 2]).wait(300))
     sys.argv = _serve(int(sys.argv[2]))
     if sys.argv[0] == "-c":
-        exec(sys.argv[1], {"__name__": "__main__"})
+        exec(sys.argv.pop(1), {"__name__": "__main__"})
+    elif sys.argv[0] == "-m":
+        runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")

@@ -2,13 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests import forks
+
 SAFE = {
     "SECRET_KEY": "production-" + "abcdefgh01234567" * 3,
     "CRITERIA_KEYS": "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=",
@@ -19,7 +17,7 @@ SAFE = {
 def run(tmp_path, *arguments, **environment):
     keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     env = keep | {"EVALSITE_DATA": str(tmp_path)} | SAFE | environment
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    return forks.run(list(arguments), environment=env)
 
 
 @pytest.mark.check("D1")

@@ -12,8 +12,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 import zlib
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import pytest
 
 from leaderboard.registry import BOARDS, TABLES
+from tests import forks
 from tests.access.served_world import PASSWORD, WORDS
 from tests.access.test_links import shape
 from tests.judging.outside import Installation, with_tables
@@ -142,21 +141,19 @@ def served(tmp_path_factory):
     places = {world: common | {"EVALSITE_DATA": str(folder)} for world, folder in folders.items()}
     with Server(verdict) as server:
         builds = {
-            world: subprocess.Popen(
-                [sys.executable, "-m", "tests.access.served_world", server.url, world],
-                cwd=ROOT, env=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            )
+            world: forks.start(["-m", "tests.access.served_world", server.url, world], environment=place)
             for world, place in places.items()
-        }  # fmt: skip
+        }
         for world, process in builds.items():
-            said, _ = process.communicate(timeout=300)
+            said = "".join(process.communicate(timeout=300))
             assert process.returncode == 0, f"world {world}: {said[-3000:]}"
     ports, processes = {}, []
     for world, place in places.items():
         ports[world] = free_port()
         web = ["-m", "gunicorn", "evalsite.wsgi", "--bind", f"127.0.0.1:{ports[world]}", "--threads", "2"]
         web += ["--keep-alive", "60", "--no-control-socket", "--log-level", "warning"]
-        processes.append(subprocess.Popen([sys.executable, *web], cwd=ROOT, env=place))
+        with (folders[world] / "log").open("w") as log:
+            processes.append(forks.start(web, environment=place, out=log))
     try:
         for port in ports.values():
             ready(port)

@@ -17,6 +17,7 @@ from accounts.crypto import Unreadable
 from bank.criteria import CriteriaAccess, Criterion
 from bank.criteria.tables import Closed
 from bank.models import Sample
+from tests import forks
 from tests.hidden import change, criteria
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -73,8 +74,7 @@ def test_no_filter_leads_from_a_sample_to_its_criteria():
 def start(**environment):
     """Load the settings in a process of its own."""
     keep = {name: value for name, value in __import__("os").environ.items() if name in ("PATH", "HOME")}
-    command = [sys.executable, "-c", "import evalsite.settings"]
-    return subprocess.run(command, cwd=ROOT, env=keep | environment, capture_output=True, text=True, timeout=60)
+    return forks.run(["-c", "import evalsite.settings"], environment=keep | environment)
 
 
 @pytest.mark.check("D9")

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from contextlib import contextmanager
 
 import pytest
@@ -77,9 +76,9 @@ def reader(tmp_path_factory):
 
 @contextmanager
 def serving(reader, port, log):
-    command = [sys.executable, "manage.py", "serve", "--no-demo", "--bind", f"127.0.0.1:{port}"]
+    command = ["manage.py", "serve", "--no-demo", "--bind", f"127.0.0.1:{port}"]
     with log.open("w") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=reader.environment, stdout=out, stderr=subprocess.STDOUT)
+        process = forks.start(command, environment=reader.environment, out=out)
         try:
             wait_for(port, process, log)
             yield

@@ -58,14 +58,11 @@ class Installation:
         self.environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # of the tests' own process, where a browser ran
         self._helper: subprocess.Popen[str] | None = None
 
-    def start(self, *command: str, ahead: float = 0, **environment: str) -> "subprocess.Popen[str]":
+    def start(self, *command: str, ahead: float = 0, **environment: str) -> forks.Forked:
         """Start ``manage.py COMMAND``, with more in its environment; its output comes by pipes. Its clock may be some
         seconds ahead of the true time, or behind."""
-        argv = [sys.executable, str(ROOT / "manage.py"), *command]
-        if ahead:
-            argv[1:2] = ["-c", OTHER_CLOCK.format(ahead=ahead)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(argv, cwd=ROOT, env=self.environment | environment, stdout=pipe, stderr=pipe, text=True)
+        program = ["-c", OTHER_CLOCK.format(ahead=ahead)] if ahead else ["manage.py"]
+        return forks.start([*program, *command], environment=self.environment | environment)
 
     def tried(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """How ``manage.py COMMAND`` ended, with more in its environment."""

@@ -1,7 +1,5 @@
 """One installation that is served for the tests of a module."""
 
-import sys
-
 import pytest
 
 from tests.judging.outside import installation
@@ -18,7 +16,7 @@ def here(tmp_path_factory):
 def served(here, tmp_path_factory):
     """`manage.py serve` as the README starts it: (port, the file with all that it said)."""
     port, log = free_port(), tmp_path_factory.mktemp("served") / "log"
-    with running(here, [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}"], log) as process:
+    with running(here, ["manage.py", "serve", "--bind", f"127.0.0.1:{port}"], log) as process:
         wait_for(port, process, log)
         wait_for(port, process, log, path="/readyz")
         yield port, log

@@ -6,16 +6,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import forks
 from tests.judging.outside import ROOT
 
 HOST = "eval.example.org"
 PRODUCTION = {"ALLOWED_HOSTS": HOST, "TRUSTED_PROXIES": "1", "SSL_REDIRECT": "true", "ANONYMOUS_PER_MINUTE": "120"}
-GUNICORN = [sys.executable, "-m", "gunicorn", "evalsite.wsgi"]
+GUNICORN = ["-m", "gunicorn", "evalsite.wsgi"]
 
 
 def free_port() -> int:
@@ -52,11 +52,9 @@ def wait_for(port, process, log: Path, *, path="/healthz"):
 
 @contextmanager
 def running(here, command, log: Path, **environment):
-    """A process of the installation, its output in a file; stopped in order at the end."""
+    """Python with this command in the installation, its output in a file; stopped in order at the end."""
     with log.open("w") as out:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=here.environment | PRODUCTION | environment, stdout=out, stderr=subprocess.STDOUT
-        )
+        process = forks.start(command, environment=here.environment | PRODUCTION | environment, out=out)
         try:
             yield process
         finally:

@@ -1,7 +1,5 @@
 """Pages of other sites and the API: closed unless the operator names an origin, and never with cookies."""
 
-import sys
-
 import pytest
 
 from tests.operations.served import asked, free_port, running, wait_for
@@ -15,7 +13,7 @@ ASKS = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers
 def opened(here, tmp_path_factory):
     """The port of an installation that names an origin."""
     port, log = free_port(), tmp_path_factory.mktemp("cors") / "log"
-    command = [sys.executable, "manage.py", "serve", "--no-worker", "--bind", f"127.0.0.1:{port}"]
+    command = ["manage.py", "serve", "--no-worker", "--bind", f"127.0.0.1:{port}"]
     with running(here, command, log, CORS_ORIGINS=ORIGIN) as process:
         wait_for(port, process, log)
         yield port

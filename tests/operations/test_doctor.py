@@ -28,6 +28,7 @@ from evalsite import doctor
 from evalsite.backups import folders
 from evalsite.demo.accounts import make_account
 from judging.models import Judge, WorkerBeat
+from tests import forks
 from tests.judging.outside import ROOT, Installation, with_tables
 from tests.judging.server import Server, status
 from tests.judging.small import make_benchmark
@@ -353,7 +354,7 @@ def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
     assert "keys" not in found
     without = "import sys; sys.modules['psycopg'] = None; sys.argv = ['manage.py', 'doctor']; "
     run = f"{without}import runpy; runpy.run_path('manage.py', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, env=here.environment, capture_output=True, text=True)
+    done = forks.run(["-c", run], environment=here.environment)
     assert "make setup EXTRAS=postgres" in done.stderr
     assert "Traceback" not in done.stderr
 

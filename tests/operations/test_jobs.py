@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,7 +13,8 @@ from psycopg import sql
 
 from accounts import jobs
 from accounts.models import Job
-from tests.judging.outside import ROOT, installation
+from tests import forks
+from tests.judging.outside import installation
 from tests.judging.processes import Case
 from tests.judging.server import Server, after, answer
 
@@ -49,9 +48,7 @@ def worker(here):
     started = []
 
     def start(*options):
-        command = [sys.executable, "-m", "tests.operations.errands", *options]
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, cwd=ROOT, env=here.environment, stdout=pipe, stderr=pipe, text=True)
+        process = forks.start(["-m", "tests.operations.errands", *options], environment=here.environment)
         started.append(process)
         return process
 

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bank.models import Benchmark
 from judging.models import Attempt, Judge, Run, RunHold, WorkerBeat
+from tests import forks
 from tests.judging.outside import ROOT
 from tests.operations.served import GUNICORN, asked, free_port, running, wait_for
 
@@ -135,9 +134,7 @@ def test_what_lies_in_a_given_folder_outlives_the_server(tmp_path, given):
         "web_server.on_exit(None)\nprint(folder)"
     )
     environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(folder) if given else "", "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
+    done = forks.run(["-c", code], environment=environment)
     made = Path(done.stdout.strip())
     assert (made == folder) is given
     assert [path.name for path in made.glob("*")] == (["theirs"] if given else [])

@@ -1,11 +1,8 @@
 """Single sign-on, from the button to the account, against a provider in a process of its own that can lie."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.judging.outside import ROOT
+from tests import forks
 from tests.operations.provider import CLIENT, Browser, parameters, provider
 from tests.operations.served import HOST, asked, free_port, running, wait_for
 
@@ -36,7 +33,7 @@ def sso(there):
 @pytest.fixture(scope="module")
 def site(here, sso, tmp_path_factory):
     port, log = free_port(), tmp_path_factory.mktemp("sso") / "log"
-    command = [sys.executable, "manage.py", "serve", "--no-worker", "--bind", f"127.0.0.1:{port}"]
+    command = ["manage.py", "serve", "--no-worker", "--bind", f"127.0.0.1:{port}"]
     with running(here, command, log, **sso, SSO_PASSWORDS="false", SECOND_FACTOR_FOR_STAFF="true") as process:
         wait_for(port, process, log)
         yield port
@@ -277,7 +274,7 @@ def test_nothing_of_allauth_is_routed_and_none_of_its_tables_are_made(here, site
         "import django; django.setup()\nfrom tests.access.world import routes\nprint(*(name for name, *_ in routes()))"
     )
     environment = here.environment | sso
-    named = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    named = forks.run(["-c", code], environment=environment)
     assert named.returncode == 0, named.stderr
     from tests.access.test_routes import TABLE
 
@@ -287,7 +284,7 @@ def test_nothing_of_allauth_is_routed_and_none_of_its_tables_are_made(here, site
 def test_without_the_setting_nothing_of_allauth_is_loaded(here):
     code = "import sys, django; django.setup(); import evalsite.urls\n"
     code += "print([name for name in sys.modules if name.startswith('allauth')])"
-    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=here.environment, capture_output=True, text=True)
+    said = forks.run(["-c", code], environment=here.environment)
     assert said.stdout.strip() == "[]", said.stderr
 
 
@@ -302,14 +299,13 @@ def test_without_the_setting_nothing_of_allauth_is_loaded(here):
     ],
 )
 def test_settings_that_would_let_in_nobody_or_anybody_are_refused(here, sso, wrong, said):
-    command = [sys.executable, "manage.py", "check"]
-    done = subprocess.run(command, cwd=ROOT, env=here.environment | sso | wrong, capture_output=True, text=True)
+    done = here.tried("check", **sso | wrong)
     assert done.returncode != 0
     assert said in done.stderr
 
 
 def test_a_provider_that_calls_itself_otherwise_or_does_not_answer_lets_nobody_in(here, sso, there, tmp_path):
-    command = [sys.executable, "manage.py", "serve", "--no-worker"]
+    command = ["manage.py", "serve", "--no-worker"]
     port = free_port()
     other = sso | {"SSO_ISSUER": there.issuer.replace("127.0.0.1", "localhost")}
     there.lies = {"/.well-known/openid-configuration": lambda answer: answer | {"issuer": "http://elsewhere.example"}}

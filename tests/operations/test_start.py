@@ -5,20 +5,19 @@ import logging
 import re
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 
 import pytest
 from django.db.migrations.loader import MigrationLoader
 
-from tests.judging.outside import ROOT, Installation, installation, with_tables
+from tests import forks
+from tests.judging.outside import Installation, installation, with_tables
 from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
 
 OTHER_KEY = "b3RoZXIta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMtIS4="
 DEMO = "from evalsite.demo.accounts import make_account; make_account('admin'); make_account('curator'); answer = 0"
-MANAGE = [sys.executable, "manage.py"]
+MANAGE = ["manage.py"]
 
 
 @pytest.fixture
@@ -29,9 +28,7 @@ def fresh(tmp_path):
 
 def said(here, *command, **environment):
     """What a command said when it ended with a fault."""
-    done = subprocess.run(
-        command, cwd=ROOT, env=here.environment | PRODUCTION | environment, capture_output=True, text=True, timeout=200
-    )
+    done = forks.run(list(command), environment=here.environment | PRODUCTION | environment)
     assert done.returncode, done.stdout
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -234,7 +231,7 @@ def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wron
     port = free_port()
     with (tmp_path / "log").open("w") as out:
         command = [*MANAGE, "serve", "--no-demo", "--bind", f"127.0.0.1:{port}"]
-        serving = subprocess.Popen(command, cwd=ROOT, env=fresh.environment, stdout=out, stderr=subprocess.STDOUT)
+        serving = forks.start(command, environment=fresh.environment, out=out)
         try:
             for _ in range(600):
                 if "Ctrl-C stops it." in (tmp_path / "log").read_text() and fresh.ask(RUNS) == ["finished"]:

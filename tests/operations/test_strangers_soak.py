@@ -4,7 +4,6 @@ import http.client
 import json
 import shutil
 import ssl
-import sys
 import threading
 import time
 
@@ -62,7 +61,7 @@ def test_slow_strangers_keep_nobody_waiting_for_two_minutes(tmp_path, number, pr
     trusting = ssl._create_unverified_context()
     trusting.set_alpn_protocols(["http/1.1"])
     port, log = free_port(), tmp_path / "log"
-    serve = [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}"]
+    serve = ["manage.py", "serve", "--bind", f"127.0.0.1:{port}"]
     with installation(tmp_path / "data") as here:
         token = here.ask(PREPARE)
         with running(here, serve, log) as process:

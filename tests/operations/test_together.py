@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import zipfile
@@ -16,8 +15,9 @@ from http.client import HTTPException
 
 import pytest
 
+from tests import forks
 from tests.bank.conftest import picture
-from tests.judging.outside import ROOT, installation
+from tests.judging.outside import installation
 from tests.judging.processes import CONCURRENCY, Case
 from tests.judging.server import Server, after, answer
 from tests.operations.served import PRODUCTION, asked, free_port, wait_for
@@ -53,11 +53,9 @@ class Site:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "manage.py", "serve", "--no-demo", "--no-worker", "--bind", f"127.0.0.1:{self.port}"]
+        command = ["manage.py", "serve", "--no-demo", "--no-worker", "--bind", f"127.0.0.1:{self.port}"]
         with self.log.open("a") as out:
-            self.process = subprocess.Popen(
-                command, cwd=ROOT, env=self.here.environment | PRODUCTION, stdout=out, stderr=subprocess.STDOUT
-            )
+            self.process = forks.start(command, environment=self.here.environment | PRODUCTION, out=out)
         wait_for(self.port, self.process, self.log)
 
     def kill(self) -> None:
