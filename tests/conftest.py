@@ -27,7 +27,9 @@ from tests import chromium
 from tests.judging import outside
 from tests.once import key, once
 
-gc.set_threshold(50_000, 20, 20)  # pages make many objects that live: looking through them took a twelfth of the suite
+gc.set_threshold(
+    200_000, 50, 100
+)  # pages make many objects that live: looking through them took a twelfth of the suite
 
 # A machine that does other work beside is slow to draw examples, too: that is no fault.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])

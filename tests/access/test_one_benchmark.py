@@ -96,11 +96,12 @@ def met(world, client_of, monkeypatch):
     return ask
 
 
+@pytest.mark.parametrize("forms", [(), pytest.param((FORMS,), marks=pytest.mark.soak)])
 @pytest.mark.check("A1", "B1", "B2")
-def test_a_curator_of_one_benchmark_learns_nothing_of_another(world, people, met):
-    before = met("get", FORMS, "post")
+def test_a_curator_of_one_benchmark_learns_nothing_of_another(world, people, met, forms):
+    before = met("get", *forms, "post")
     rights.grant(benchmark=PUBLIC, to=people["researcher"], right=Right.RELEASE)
-    after = met("get", FORMS, "post")
+    after = met("get", *forms, "post")
     broken, changed, told = [], [], []
     for how, slug in after:
         for where, answer in after[how, slug].items():
@@ -124,7 +125,7 @@ def test_a_curator_of_one_benchmark_learns_nothing_of_another(world, people, met
     assert opened == OPENED
     # And nothing that shows depends on what the other one hides.
     rewrite(world, OTHER, [PRIVATE])
-    again = met("get", FORMS)
+    again = met("get", *forms)
     assert [
         (*asked, *where) for asked in again for where, answer in again[asked].items() if answer != after[asked][where]
     ] == []

@@ -27,9 +27,9 @@ def shown(answer):
     return answer.status_code, re.sub(rb"\s+", b"", OWN.sub(b"", answer.body))
 
 
-# What is kept is kept by role: those who read least and most here, the others in soak.
+# What is kept is kept by role: those who read least here, the others in soak.
 @pytest.mark.parametrize(
-    "role", [role if role in ("anonymous", "curator") else pytest.param(role, marks=pytest.mark.soak) for role in ROLES]
+    "role", [role if role == "anonymous" else pytest.param(role, marks=pytest.mark.soak) for role in ROLES]
 )
 def test_a_page_that_a_job_drew_is_the_page_that_is_drawn_on_request(role, world, client_of, monkeypatch):
     now = timezone.now()

@@ -41,7 +41,7 @@ from tests.markup import flat
 pytestmark = [pytest.mark.django_db, pytest.mark.check("M1", "M2")]
 LETTERS = "ABCD"
 BELOW = ("anonymous", "annotator", "researcher")
-SECRETS = 200 if "EVALSITE_SOAK" in os.environ else 80
+SECRETS = 200 if "EVALSITE_SOAK" in os.environ else 48
 GIVES_UP = 12  # pages without a verdict, after which an attacker looks at no more
 API = "/api/v1"
 

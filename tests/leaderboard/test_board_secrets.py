@@ -17,7 +17,8 @@ from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
 from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
-ROLES = ("anonymous", "annotator", "researcher", "curator", "administrator")
+# What curators see of boards administrators see, too: they are asked in soak.
+ROLES = ("anonymous", "annotator", "researcher", "curator", pytest.param("administrator", marks=pytest.mark.soak))
 STAFF = {"curator", "administrator"}
 READERS = {"researcher", *STAFF}
 ORACLE = "baseline-criteria-overlap"

@@ -124,7 +124,9 @@ def every_set(shared_data, llmfao_folder, manage, folder, media):
     return make
 
 
-SETS = ("mmbench", "pope", "mia-bench", "mllm-bench", "mllm-as-a-judge", "alt-test-lesion", "llmfao")
+# The largest in soak: the demo has it, and test_demo draws its boards.
+LLMFAO = pytest.param("llmfao", marks=pytest.mark.soak)
+SETS = ("mmbench", "pope", "mia-bench", "mllm-bench", "mllm-as-a-judge", "alt-test-lesion", LLMFAO)
 
 
 @pytest.mark.parametrize("slug", SETS)

@@ -1,5 +1,6 @@
 """The wheel that `make wheel` builds: what lies in it, and that it runs from where it was unpacked."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -51,6 +52,16 @@ def test_everything_that_git_knows_of_the_apps_is_in_it_and_nothing_else(unpacke
     assert carried == set(listed) - {"evalsite/installed.py"}  # the package itself
 
 
-def test_it_runs_from_there_with_its_data_in_the_home_folder(unpacked, tmp_path):
-    command = [sys.executable, "-c", "import evalsite_installed; evalsite_installed.main()"]
-    walk(command, tmp_path, PYTHONPATH=str(unpacked))
+COMMAND = [sys.executable, "-c", "import evalsite_installed; evalsite_installed.main()"]
+
+
+def test_its_commands_run_from_there_with_their_data_in_the_home_folder(unpacked, tmp_path):
+    given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(unpacked)}
+    done = subprocess.run([*COMMAND, "check"], env=given, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "System check identified no issues (0 silenced).\n"), done.stderr
+    assert (tmp_path / ".local" / "share" / "evalsite").is_dir()
+
+
+@pytest.mark.soak  # `make installed`, which CI runs, walks the same way from an environment of pip's
+def test_it_is_used_from_there(unpacked, tmp_path):
+    walk(COMMAND, tmp_path, PYTHONPATH=str(unpacked))
