@@ -11,8 +11,10 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts import installation_key
 from accounts.models import InstallationKey
+from bank.database import batched
 from leaderboard.kept import counters
 
+MOST_VALUES = 5_000  # in one statement
 _built = {}
 
 
@@ -65,11 +67,13 @@ def _rows():
 
 
 def _write(rows):
-    quote = connection.ops.quote_name
     with transaction.atomic(), connection.cursor() as cursor:  # in one: the order of tables does not matter
         for table, (columns, found) in rows.items():
-            names, places = ", ".join(map(quote, columns)), ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {quote(table)} ({names}) VALUES ({places})", found)
+            names = ", ".join(map(connection.ops.quote_name, columns))
+            into = f"INSERT INTO {connection.ops.quote_name(table)} ({names}) VALUES "
+            row = f"({', '.join(['%s'] * len(columns))})"
+            for batch in batched(found, MOST_VALUES // len(columns)):
+                cursor.execute(into + ", ".join([row] * len(batch)), [value for each in batch for value in each])
 
 
 def _folders() -> tuple[Path, Path, Path]:
