@@ -89,7 +89,7 @@ def _items_with_closed_keys(benchmark: Benchmark) -> list[int]:
     return list(items.order_by("pk").values_list("pk", flat=True))
 
 
-def sealing(benchmark: Benchmark) -> list[Any]:
+def fingerprint_of_sealed(benchmark: Benchmark) -> list[Any]:
     """Changes whenever something that boards below staff may count is closed, hidden or opened."""
     items = outside_items(benchmark), untold_items(benchmark), sorted(sealed_items(benchmark))
     return [closed_of(benchmark), *items]

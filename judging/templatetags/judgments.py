@@ -56,6 +56,26 @@ def preferred(judgment: Judgment) -> str:
 
 
 @register.filter
+def headline(judgment: Judgment) -> str:
+    """What was decided: "First is better", "7", "No verdict"."""
+    if judgment.status != Judgment.Status.OK:
+        return "No verdict"
+    return f"{verdict_words(judgment)} is better" if preferred(judgment) else verdict_words(judgment)
+
+
+@register.filter
+def verdict_or_none(judgment: Judgment) -> str:
+    return verdict_words(judgment) if judgment.status == Judgment.Status.OK else "no verdict"
+
+
+@register.filter
+def how_asked(judgment: Judgment) -> str:
+    """The presented order, and where the run asks several times which repeat: "order turned, repeat 2"."""
+    repeat = f"repeat {judgment.repeat + 1}" if judgment.run.repeats > 1 else ""
+    return ", ".join(filter(None, [order_words(judgment), repeat]))
+
+
+@register.filter
 def order_words(judgment: Judgment) -> str:
     """The presented order: of a pair "first order" or "order turned", else "B then A then C"."""
     if judgment.item.kind == Item.Kind.PAIR:

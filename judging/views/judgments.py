@@ -25,15 +25,20 @@ from bank.views.exports import answer_of
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters
-from judging.models import Judgment
+from judging.models import Judgment, Run
 from judging.protocols import prompts
 from judging.runs import requests
-from judging.templatetags.judgments import answer_name
+from judging.templatetags.judgments import answer_name, how_asked
 from judging.views import SignedInRequest, page
 
 OF_JUDGMENT = through(Judgment, "run__benchmark__slug")
 BETTER = {"first": 0, "second": 1}  # position of the answer that the verdict of a pair prefers
 STEPS = 20  # pages that "Previous" can go back; a page only knows where the next one starts
+READ_FROM = {
+    "label": "the answer itself, no call",
+    "judge": "the judge",
+    "random": "drawn at random with a seed: the reply had none",
+}
 MOST_ELSEWHERE = 12  # verdicts of other runs beside a judgment
 
 
@@ -142,14 +147,20 @@ def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     analyses.as_seen([judgment], request.user)
     responses = judgment.item.readable_responses(request.user)
     attempts = list(judgment.attempts) if may_read_analyses else []
+    about = [judgment.run.judge.titled, f"sample {judgment.item.sample.key}", how_asked(judgment)]
+    reason = judgment.reason if may_read_analyses or not judgment.run.imported else ""
     context = {
+        "about": ", ".join(filter(None, about)),
         "judgment": judgment,
         "run": judgment.run,
         "sample": judgment.item.sample,
         "answers": _answers(judgment, responses),
         "others": analyses.as_seen(_same_item(judgment, request.user), request.user),
         "whole": may_read_analyses,
-        "reason": judgment.reason if may_read_analyses or not judgment.run.imported else "",
+        "failure": judgment.get_status_display().capitalize(),
+        "because": f": {reason}" if reason else "",
+        "why_no_reply": _why_no_reply(judgment.run),
+        "read_from": READ_FROM.get(judgment.extraction, ""),
         "analysis": _analysis_beside_reply(judgment) if may_read_analyses else "",
         "released": None if may_read_analyses else analyses.released(judgment, reader=request.user),
         "attempts": attempts,
@@ -158,6 +169,12 @@ def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "elsewhere": analyses.as_seen(_other_runs(judgment, request.user), request.user),
     }
     return page(request, "judging/judgment.html", context)
+
+
+def _why_no_reply(run: Run) -> str:
+    if run.judge.is_baseline:
+        return "built-in judges give no reasons"
+    return "the file held no reply" if run.imported else "no reply came"
 
 
 def _analysis_beside_reply(judgment: Judgment) -> str:

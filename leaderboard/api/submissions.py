@@ -1,5 +1,6 @@
 """API of submissions: POST a file, read what it scored."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.utils import timezone
@@ -159,12 +160,12 @@ class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     @posted(ReasonIn, SubmissionSerializer)
     def withdraw(self, request: Request, pk: str) -> Response:
         """Take a submission out of what counts. It stays listed."""
-        return self._changed(request, needs_reason=False, change=actions.withdraw)
+        return self._with_reason(request, actions.withdraw, needed=False)
 
     @posted(ReasonIn, SubmissionSerializer)
     def restore(self, request: Request, pk: str) -> Response:
         """Take a withdrawal back, with the reason. For curators and administrators."""
-        return self._changed(request, needs_reason=True, change=actions.restore)
+        return self._with_reason(request, actions.restore, needed=True)
 
     @posted(ReleaseIn, SubmissionSerializer)
     def release(self, request: Request, pk: str) -> Response:
@@ -184,13 +185,14 @@ class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
             queue.judge_again(submission=submission)
         return Response(self.get_serializer(submission).data)
 
-    def _changed(self, request: Request, *, needs_reason: bool, change: Any) -> Response:
+    def _with_reason(self, request: Request, action: Callable[..., object], *, needed: bool) -> Response:
+        """Withdraw or restore the submission with the reason that was sent."""
         submission = self.get_object()
-        reason = sent(request, ReasonIn)["reason"]
-        if needs_reason and not reason:
+        by, reason = cast(User, request.user), sent(request, ReasonIn)["reason"]
+        if needed and not reason:
             raise exceptions.ValidationError({"reason": ["Say why."]})
         with conflicts(Refused):
-            change(submission=submission, by=cast(User, request.user), reason=reason, now=timezone.now())
+            action(submission=submission, by=by, reason=reason, now=timezone.now())
         return Response(self.get_serializer(submission).data)
 
 

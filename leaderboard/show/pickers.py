@@ -156,10 +156,10 @@ def sample_selects(address: Address) -> list[Select]:
         level = address.params.get("level", "")
         selects.append(Select("level", "Capability", groups, level, on=bool(level)))
     question_types, splits = set(), set()
-    for status, question_type, split, *_ in votes.sample_groups(address.benchmark):
-        if status == Sample.Status.APPROVED:
-            question_types.add(question_type)
-            splits.add(split)
+    for group in votes.sample_groups(address.benchmark):
+        if group.status == Sample.Status.APPROVED:
+            question_types.add(group.question_type)
+            splits.add(group.split)
     for name, label, found in (("question_type", "Question", question_types), ("split", "Split", splits)):
         values = sorted(filter(None, found))
         if len(values) > 1 or name in address.params:

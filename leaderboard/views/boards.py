@@ -465,7 +465,7 @@ def _agreement_context(address: Address, sight: Sight, board: AgreementBoard) ->
         "counted": agreement_page.counted(board),
         "notes": without_interval(row.value for row in board.rows if row.metric == page.metric),
         "board": board,
-        "names": scope.names,
+        "key": agreement_page.KEY if scope.names else agreement_page.KEY_OF_PSEUDONYMS,
     }
 
 

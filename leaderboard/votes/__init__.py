@@ -26,7 +26,7 @@ from bank.models import (
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from judging.protocols.in_words import settings_in_words
-from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
+from leaderboard.hidden import as_told, counted_labels, fingerprint_of_sealed, held_out_in, left_out, unseen_runs
 from leaderboard.kept.values import kept_until_changed, until_changed
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import (
@@ -748,7 +748,7 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(arrays.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
-        "sealed": None if scope.staff else sealing(scope.benchmark),
+        "sealed": None if scope.staff else fingerprint_of_sealed(scope.benchmark),
         "answers": _answers(scope),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **({"held_out": True} if held_out_in(scope.benchmark) else {}),
@@ -765,14 +765,24 @@ def _answers(scope: Scope) -> dict[str, int]:
     return {"n": counts["n"] - withheld.count()}
 
 
-@kept_until_changed
-def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
-    """Status, question type, split, and then of the samples that share these: how many they are,
-    the sum of their ids, and the sum of ids times capabilities, which changes if one moves to another capability.
+class SampleGroup(NamedTuple):
+    """The samples that share a status, question type and split: how many they are, the sum of their ids, and the sum of
+    ids times capabilities, which changes if one moves to another capability.
     """
+
+    status: str
+    question_type: str
+    split: str
+    n: int
+    keys: int
+    places: int | None
+
+
+@kept_until_changed
+def sample_groups(benchmark: Benchmark) -> list[SampleGroup]:
     facts = benchmark.samples.order_by().values_list("status", "question_type", "split")
     sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
-    return sorted(facts.annotate(**sums), key=str)
+    return [SampleGroup(*each) for each in sorted(facts.annotate(**sums), key=str)]
 
 
 @guard.working()

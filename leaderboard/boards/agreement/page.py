@@ -38,6 +38,8 @@ IN_WORDS = {
 HEAT = {name: metric.heat for name, metric in BEYOND_CHANCE.items()}
 HEAT |= {"agreement": (0.2, 1.0), "agreement_decided": (0.3, 1.0)}
 KIND_ORDER = {"majority": 0, "judge": 1, "baseline": 2}
+KEY = "Small figures: shared items; under 10 no colour."
+KEY_OF_PSEUDONYMS = f"{KEY} People appear under pseudonyms."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ class AgreementPage:
     narrower: str
     heat_low: str
     heat_high: str
+
+    @property
+    def pairs_title(self) -> str:
+        return f"{self.who} and everybody" if self.who else "Pairs with most shared items"
+
+    @property
+    def pairs_shown(self) -> str:
+        """How many of the pairs the table holds: "12 of 1,830 pairs"."""
+        rows, pairs = len(self.pairs.rows), number_of(self.pairs_in_all, "pair")
+        return f"{rows} of {pairs}" if self.pairs_in_all > rows else pairs
 
 
 def metric_of(address: Address) -> str:
