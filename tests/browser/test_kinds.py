@@ -248,6 +248,7 @@ def test_drafts_of_any_kind_survive_a_reload_and_labels_a_lost_network(page, ope
     assert Label.objects.count() == 1
 
 
+@pytest.mark.soak  # an annotator's whole way in Chinese, and every kind with larger text, are below
 def test_in_chinese_with_large_text_every_kind_looks_right(page, open_, live_server, kinds, faults):
     person = User.objects.get(username="ada")
     said = faults(page)

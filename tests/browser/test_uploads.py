@@ -87,7 +87,7 @@ def test_a_dropped_zip_is_checked_looked_at_and_brought_in(
     assert [text for text in said if "ERR_FAILED" not in text] == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (375, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [pytest.param(1440, "light", marks=pytest.mark.soak), (375, "dark")])
 def test_a_table_of_columns_of_ones_own_is_named_and_becomes_a_board(
     worker, people, live_server, browser, sign_in, faults, width, scheme
 ):

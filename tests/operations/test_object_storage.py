@@ -249,6 +249,7 @@ def test_a_backup_into_a_folder_holds_the_pictures_of_the_bucket_once(here, tmp_
     assert len({path.stat().st_ino for path in files}) == 1
 
 
+@pytest.mark.soak  # kills between two workers are in judging/test_sharing.py, pictures in the bucket above
 def test_workers_on_machines_of_their_own_finish_a_run_under_kills_and_its_pictures_are_exported(here, tmp_path):
     web, workers = in_bucket(here), [in_bucket(here, tmp_path / name) for name in ("first", "second")]
     with Server(lambda call: after(0.05, answer("Answer1"))) as server:
