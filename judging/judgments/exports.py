@@ -14,11 +14,17 @@ from judging.judgments import analyses
 from judging.models import Judgment, Run
 
 AT_ONCE = 900
-FIELDS = (
-    *("run_id", "item_id", "item__kind", "item__sample__key", "order", "repeat", "status"),
-    *("prompt_tokens", "completion_tokens", "cost", *COLUMNS),
+LARGE = ("analysis", "raw")
+WORDS = ("reason", *LARGE)  # of a judge, or about what it wrote
+OWN = (
+    "repeat",
+    "status",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost",
+    *(name for name in COLUMNS if name != "reason"),
 )
-WORDS = ("analysis", "raw")
+FIELDS = ("run_id", "item_id", "item__kind", "item__sample__key", "order", *OWN)
 Row = Mapping[str, Any]  # fields of a judgment by name
 
 
@@ -56,7 +62,7 @@ def by_keys(pieces: Iterable[Sequence[int]]) -> Records:
 
 def _with_related(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
     query = query.select_related("item__sample").prefetch_related("run")
-    return query if with_analyses else query.defer(*WORDS)
+    return query if with_analyses else query.defer(*LARGE)
 
 
 def _row_of(judgment: Judgment, *, with_analyses: bool) -> Row:
@@ -70,25 +76,27 @@ def _records(rows: Sequence[Row], *, with_analyses: bool) -> Iterator[dict[str, 
     """The records of no more than ``AT_ONCE`` judgments."""
     responses = refs_by_item(row["item_id"] for row in rows)
     runs = Run.objects.select_related("judge").in_bulk({row["run_id"] for row in rows})
+    of_runs = {pk: _of_run(run) for pk, run in runs.items()}
+    written = {*OWN, *WORDS} if with_analyses else {*OWN}
     for row in rows:
-        run, named = runs[row["run_id"]], responses.get(row["item_id"], [])
+        named = responses.get(row["item_id"], [])
         record = {
             "kind": row["item__kind"],
-            "protocol": run.protocol,
             "sample": row["item__sample__key"],
             "responses": named,
-            "judge": run.judge.name,
-            "simulated": run.judge.simulated or None,
-            "run": str(run.pk),
-            "settings": run.settings,
             "order": [named[int(place)] for place in row["order"]] if named else [],
-            "repeat": row["repeat"],
-            "status": row["status"],
-            "prompt_tokens": row["prompt_tokens"],
-            "completion_tokens": row["completion_tokens"],
-            "cost": row["cost"],
-            "reported_model": run.reported_model,
         }
-        verdict = {name: value for name in COLUMNS if (value := row[name]) not in (None, "")}
-        words = {name: row[name] for name in WORDS} if with_analyses else {"reason": None}
-        yield trimmed(record | as_row(verdict, named) | words)
+        own = {name: value for name, value in row.items() if name in written}
+        yield trimmed(of_runs[row["run_id"]] | record | as_row(trimmed(own), named))
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    """What all of its judgments share."""
+    return {
+        "protocol": run.protocol,
+        "judge": run.judge.name,
+        "simulated": run.judge.simulated or None,
+        "run": str(run.pk),
+        "settings": run.settings,
+        "reported_model": run.reported_model,
+    }
