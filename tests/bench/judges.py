@@ -40,7 +40,7 @@ def judges() -> "Iterator[Result]":
     yield Result("  after an idle worker's beat", found["empty"], found["beat"], 8, "ms")
     for what in ("items", "judgments"):
         taken, dumped = exported[what]
-        yield Result(f"export {what}, beside orjson.dumps of the rows", dumped, taken, 25)
+        yield Result(f"export {what}, beside orjson.dumps of the rows", dumped, taken, 12)
 
 
 def many() -> "Iterator[Result]":
