@@ -77,7 +77,8 @@ def _default_kind(table: Table, benchmark: Benchmark, asked: TableQuery, *, staf
     """The first kind with data that it can be made of."""
     board = "judges" if "a" in table.takes and of_judges(asked) else table.board
     fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if table.fits(kind))
-    return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
+    usual = kinds.USUAL if table.fits(kinds.USUAL) else kinds.default_of(benchmark, board, staff=staff)
+    return next(fitting, usual)
 
 
 # ---- the four boards ----

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
+from stats.figures import number_of
 from stats.proportions import mean_with_error, widened
 from stats.ranks import Place, places
 from stats.results import Estimate, InvalidCount
@@ -37,9 +38,10 @@ def missing_labels(*, labels: int, groups: int) -> str:
     """What is missing for ``prediction_powered`` to have an interval that covers, in words; empty if nothing is."""
     missing = []
     if labels < FEWEST_LABELS:
-        missing.append(f"{FEWEST_LABELS - labels} more labels on items that the judge judged, too")
+        missing.append(f"{number_of(FEWEST_LABELS - labels, 'more label')} on items that the judge judged, too")
     if groups < FEWEST_LABELLED_GROUPS:
-        missing.append(f"labels in {FEWEST_LABELLED_GROUPS - groups} more groups (pictures, prompts)")
+        more = number_of(FEWEST_LABELLED_GROUPS - groups, "more group")
+        missing.append(f"labels in {more} (pictures, prompts)")
     return f"needs {' and '.join(missing)}" if missing else ""
 
 

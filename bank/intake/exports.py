@@ -239,7 +239,7 @@ def refs_by_item(items: Iterable[int]) -> dict[int, list[str | dict[str, str]]]:
     by_item: dict[int, list[str | dict[str, str]]] = {}
     for ids in chunks(items):
         first, last = min(ids), max(ids)
-        are_dense = last - first < 2 * len(ids)  # as most are: a thousand values in a condition cost a third of the rows
+        are_dense = last - first < 2 * len(ids)  # as most are; a thousand values in a condition take their time
         wanted = {"item__gte": first, "item__lte": last} if are_dense else {"item__in": ids}
         places = ItemResponse.objects.filter(**wanted).order_by("item", "position")
         for item, model, variant in places.values_list("item_id", "response__model__name", "response__variant"):

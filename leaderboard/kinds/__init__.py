@@ -52,7 +52,7 @@ def _of_models(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
         if kind.question:
             found = marked_responses.are_answered(benchmark, options=kind.rotates)
         else:
-            found = not kind.no_models and has_verdicts(benchmark, kind, staff=staff)
+            found = not kind.no_models and _given(benchmark, staff=staff).get(kind.name, False)
         if found:
             yield kind
 
@@ -90,13 +90,22 @@ def is_available(benchmark: Benchmark, board: str, *, staff: bool) -> bool:
 
 def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
     """Whether there is a label or judgment of this kind that this viewer may see. Kept until it may change."""
+    return kind.name in _given(benchmark, staff=staff)
+
+
+def _given(benchmark: Benchmark, *, staff: bool) -> dict[str, bool]:
+    """By kind of which there are verdicts, whether any are people's or a judge's that is no baseline: a baseline is a
+    floor for judges, and ranks no models. Kept until it may change.
+    """
     key = ("kinds with verdicts", benchmark.pk, staff)
-    return kind.name in until_changed(key, lambda: _with_verdicts(benchmark, staff=staff), benchmark=benchmark.pk)
+    given: dict[str, bool]
+    given = until_changed(key, lambda: _with_verdicts(benchmark, staff=staff), benchmark=benchmark.pk)
+    return given
 
 
 @guard.working()
-def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> set[str]:
-    """The kinds that people or judges have given verdicts of: one question about labels, and one about judgments."""
+def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> dict[str, bool]:
+    """One question about labels, and one about judgments."""
     columns = {kind.column for kind in KINDS.values()}
     given = {
         column: Exists(Label.objects.filter(campaign=OuterRef("pk"), **{f"{column}__isnull": False}))
@@ -107,9 +116,14 @@ def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> set[str]:
     unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
     judged = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=Judgment.Status.OK))
     runs = Run.objects.filter(judged, benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
-    protocols = set(runs.order_by().values_list("protocol", flat=True))
+    protocols = set(runs.order_by().values_list("protocol", "judge__baseline").distinct())
 
     def by_people(kind: Kind) -> bool:
         return any(campaign[kind.column] and kind.is_of(campaign["protocol"]) for campaign in campaigns)
 
-    return {kind.name for kind in KINDS.values() if not protocols.isdisjoint(kind.protocols) or by_people(kind)}
+    ranks: dict[str, bool] = {}
+    for kind in KINDS.values():
+        baselines = {baseline for protocol, baseline in protocols if protocol in kind.protocols}
+        if baselines or by_people(kind):
+            ranks[kind.name] = "" in baselines or by_people(kind)
+    return ranks

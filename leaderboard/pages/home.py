@@ -525,7 +525,7 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
         lines.append(
             SpecimenLine(
                 judged.name,
-                votes_page.sentence(judge.verdict, sides).capitalize(),
+                votes_page.sentence(judge.verdict, sides),
                 marks.vote_line({judge.verdict: 1} if judge.verdict else {}, judge=True),
                 simulated=judged.simulated,
                 mark=votes_page.match(judge.verdict, people.compared),

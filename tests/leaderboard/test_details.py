@@ -11,6 +11,7 @@ from annotations.models import Label
 from bank import exposure
 from bank.models import Benchmark, Capability, EvaluatedModel
 from judging.models import Judge, Judgment, Run
+from leaderboard.boards.behind import votes_page
 from tests.leaderboard.conftest import STRENGTH, by_model, judgments, labels
 
 pytestmark = pytest.mark.django_db
@@ -263,3 +264,9 @@ def test_a_benchmarks_page_shows_visitors_no_sample_that_is_not_approved(grove, 
     grove.save()
     assert client.get("/leaderboards/grove/").status_code == 404
     assert "From a file to a board" not in text_of(client_of("curator"), "/leaderboards/grove/")  # loaded by itself
+
+
+def test_a_verdict_that_begins_a_line_keeps_the_capitals_of_answers_and_models():
+    names = ("wren 3B", "Kestrel-VL 7B")
+    said = {"tie": "Tie", "first": "wren 3B better", "second": "Kestrel-VL 7B better", "B > A = C": "B > A = C"}
+    assert {choice: votes_page.sentence(choice, names) for choice in said} == said

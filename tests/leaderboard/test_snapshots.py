@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +15,7 @@ from bank.models import Benchmark
 from judging.models import Run
 from leaderboard.models import Snapshot
 from tests.leaderboard.conftest import judgments, labels
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +34,9 @@ def test_a_view_is_frozen_with_what_made_it_and_stays_as_it_was(voted, brought, 
     assert (run["judge"], run["protocol"], run["settings"]["order"]) == ("keen", "pairwise-criteria", "both")
     assert freeze(client_of("curator"), query="?source=keen") == one  # the same data: the same snapshot
     brought("judgments", judgments("keen", noise=3.0, seed=8, repeats=1, settings={"criteria": False}))
+    Snapshot.objects.update(created_at=datetime(2026, 3, 9, 12, tzinfo=UTC))  # of numbers that were computed before
     page = client_of("anonymous").get(f"/snapshots/{one.code}/").content.decode()
+    assert ">9 Mar 2026, 12:00 UTC</time>.</b> These numbers do not change." in flat(page)
     assert f"{100 * rows[0]['win_rate']:.1f}" in page
     assert one.fingerprint[:8] in page
     assert "keen, run" in page

@@ -85,3 +85,21 @@ def test_a_baseline_does_not_rank_models_by_itself_as_a_judge_does(name, client)
         Judgment.objects.create(run=run, item=item, order="01", status="ok", choice="first")
     ranked = f"these are the verdicts of {name}" in flat(client.get(f"/leaderboards/{made.slug}/models/"))
     assert ranked == (name == "kestrel")
+
+
+def test_a_baselines_run_puts_no_empty_board_before_one_that_models_are_ranked_on(client):
+    made = make_benchmark()
+    item = Item.objects.first()
+    answers = item.sample.responses.all()
+    alone = Item.objects.create(kind="score", sample=item.sample, content_hash="alone")
+    alone.responses.set([answers[0]], through_defaults={"position": 0})
+    judged = {"coin": ("baseline-random", "pair", item, {"choice": "first"})}
+    judged["kestrel"] = ("", "score", alone, {"score": 4.0})
+    for name, (baseline, protocol, of, verdict) in judged.items():
+        judge, _ = Judge.objects.get_or_create(name=name, defaults={"baseline": baseline})
+        run = Run.objects.create(
+            judge=judge, benchmark=made, protocol=protocol, settings={}, settings_hash=name, state="finished"
+        )
+        Judgment.objects.create(run=run, item=of, order="01"[: 1 + (of is item)], status="ok", **verdict)
+    rows = client.get("/api/v1/leaderboards/models/", {"benchmark": made.slug}).json()
+    assert [row["score"] for row in rows if not row.get("level")] == [4.0]

@@ -235,3 +235,8 @@ def test_what_a_table_cannot_answer_is_refused_in_words(what, query, words, vote
         told(what, *as_options(query))
     assert refused.value.returncode == 2
     assert words in str(refused.value)
+
+
+def test_places_where_there_are_no_pairs_are_none_and_nothing_is_said_to_depend_on_keys(quiz, client_of):
+    for role in ("anonymous", "curator"):
+        assert got(client_of(role), "places", benchmark="quiz").json() == []

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stats.prediction import missing_labels, places_of, prediction_powered
+from stats.prediction import FEWEST_LABELLED_GROUPS, FEWEST_LABELS, missing_labels, places_of, prediction_powered
 from stats.proportions import ONE_OUTWEIGHS
 from stats.results import InvalidCount
 
@@ -42,6 +42,8 @@ def test_too_few_labels_have_no_value_and_the_reason_says_how_many_are_missing()
     assert in_pictures.estimate.value is None
     assert in_pictures.estimate.reason == "needs labels in 10 more groups (pictures, prompts)"
     assert missing_labels(labels=50, groups=30) == ""
+    one_more = "needs 1 more label on items that the judge judged, too and labels in 1 more group (pictures, prompts)"
+    assert missing_labels(labels=FEWEST_LABELS - 1, groups=FEWEST_LABELLED_GROUPS - 1) == one_more
 
 
 def test_a_judge_that_says_the_same_of_everything_gets_no_weight():

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from bank.models import Sample
 from judging.models import Run
@@ -259,9 +260,9 @@ def verdict_words(choice: str | None, names: Sequence[str], situation: int | Non
 
 
 def sentence(choice: str | None, names: Sequence[str]) -> str:
-    """The verdict as a line of its own: capitalized, unless it starts with a model's name."""
+    """The verdict as a line of its own: it begins with a capital, unless that is a model's name."""
     words = verdict_words(choice, names)
-    return words if choice in ("first", "second") else words.capitalize()
+    return words if choice in ("first", "second") else capfirst(words)
 
 
 # ---- where a judge differs from people ----
