@@ -211,11 +211,13 @@ def test_a_worker_without_the_pictures_beside_a_good_one_burns_none_of_the_run(h
 
 
 def test_a_command_whose_reader_has_gone_ends_quietly_and_its_run_is_finished(here):
-    with Server(lambda call: answer("Answer1")) as server:
+    gate = Gate(answer("Answer1"))  # closed, else all might be said before the reader goes
+    with Server(gate) as server:
         case = Case(here, server, name="unread", samples=10)
         process = here.start(*case.wait, PYTHONUNBUFFERED="1")
         assert process.stdout.readline()  # as head -1
         process.stdout.close()
+        gate.limit = 1000
         said = process.stderr.read()
         assert process.wait(60) == 141
         assert "Traceback" not in said
