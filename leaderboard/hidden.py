@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from annotations.models import Label, LabelQuerySet
 from bank import exposure, guard
 from bank.criteria import answer_keys
-from bank.models import Benchmark, Item, Sample
+from bank.models import Benchmark, Item, Sample, Submission
 from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
 from leaderboard.kept.values import kept_until_changed, until_changed
@@ -63,6 +63,14 @@ def outside_items(benchmark: Benchmark) -> list[int]:
     """Items with an answer from outside, of samples of which something is closed."""
     items = Item.objects.filter(sample__benchmark=benchmark, outside=True, sample__closed__gt=0)
     return sorted(items.order_by().values_list("pk", flat=True)) if closed_of(benchmark) else []
+
+
+@kept_until_changed
+def withdrawn_items(benchmark: Benchmark) -> list[int]:
+    """Items with an answer of a submission that was withdrawn: they count nowhere."""
+    withdrawn = Submission.objects.filter(benchmark=benchmark, state=Submission.State.WITHDRAWN)
+    items = Item.objects.filter(outside=True, responses__submission__in=withdrawn)
+    return sorted(items.order_by().values_list("pk", flat=True).distinct())
 
 
 @kept_until_changed
@@ -264,11 +272,14 @@ def _of_half(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
 
 def as_told(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """The items of a view (index ``item``; columns ``sample, dataset``) of which its numbers may be made: every number
-    of verdicts passes here, and where a half is held out, none that compares judges with people is made of it.
+    of verdicts passes here. None is about what was withdrawn, and where a half is held out, none that compares judges
+    with people is made of it.
 
     Sealed items count as a whole alone: where they are of MIN_SAMPLES samples, in views without filters and with the
     usual definitions. Otherwise two views could differ in few.
     """
+    if withdrawn := withdrawn_items(scope.benchmark):
+        items = items[~items.index.isin(withdrawn)]
     every, items = len(items), _of_half(scope, items)
     if not counts_sealed(scope):
         return items

@@ -26,7 +26,15 @@ from bank.models import (
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from judging.protocols.in_words import settings_in_words
-from leaderboard.hidden import as_told, counted_labels, fingerprint_of_sealed, held_out_in, left_out, unseen_runs
+from leaderboard.hidden import (
+    as_told,
+    counted_labels,
+    fingerprint_of_sealed,
+    held_out_in,
+    left_out,
+    unseen_runs,
+    withdrawn_items,
+)
 from leaderboard.kept.values import kept_until_changed, until_changed
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import (
@@ -752,6 +760,7 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         "answers": _answers(scope),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **({"held_out": True} if held_out_in(scope.benchmark) else {}),
+        **({"withdrawn": withdrawn_items(scope.benchmark)} if withdrawn_items(scope.benchmark) else {}),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
 

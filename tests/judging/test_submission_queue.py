@@ -147,6 +147,27 @@ def test_whatever_else_its_judge_did_a_submission_has_the_rank_that_the_board_gi
     assert "Rank 1 of 3" in flat(client_of("researcher").get(f"/submissions/{finch.pk}/"))
 
 
+def test_what_a_judge_said_of_a_withdrawn_submission_counts_for_nobody_until_it_is_restored(
+    like, submit, opened, people, client_of, judge_at
+):
+    with Server(prefers_walnut) as server:
+        queue.set_judging(by=None, benchmark=opened, like=like(judge_at(server.url)))
+        finch = submit("Finch")
+        serve()
+
+    def counted():
+        asked = {"benchmark": opened.slug}
+        rows = [client_of(role).get("/api/v1/leaderboards/models/", asked).json() for role in ("anonymous", "curator")]
+        return [{row["model"]: row["n"] for row in of_role} for of_role in rows]
+
+    whole = counted()
+    assert whole == 2 * [{"Finch": 12, "osprey-13b": 24, "heron-7b": 12}]
+    actions.withdraw(submission=finch, by=people["curator"], now=timezone.now())
+    assert counted() == 2 * [{"osprey-13b": 12, "heron-7b": 12}]
+    actions.restore(submission=finch, by=people["curator"], reason="a mistake", now=timezone.now())
+    assert counted() == whole
+
+
 def test_a_submission_on_few_items_has_numbers_and_no_rank(like, submit, opened, client_of, judge_at):
     with Server(prefers_walnut) as server:
         queue.set_judging(by=None, benchmark=opened, like=like(judge_at(server.url)))
