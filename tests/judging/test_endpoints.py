@@ -132,6 +132,18 @@ def test_a_run_that_meets_nothing_but_rate_limits_waits_and_says_so(start, judge
     assert "rate limit (429)" in run.state_reason
 
 
+def test_rate_limits_are_borne_for_longer_than_an_endpoint_that_fails(start, judge_at, work_on):
+    times = []
+
+    def script(call):
+        times.append(time.monotonic())
+        return error(429, retry_after="0.1") if times[-1] - times[0] < 0.4 else VOTE
+
+    with Server(script) as server:
+        run = work_on(start(judge_at(server.url)), patience=replace(QUICK, outage=0.1, try_for=0.1, limited=60.0))
+    assert (run.state, run.judgments.filter(status="ok").count()) == (Run.State.FINISHED, 6)
+
+
 def test_a_call_that_is_always_refused_for_the_rate_is_given_up_when_its_time_is_over(start, judge_at, work_on):
     """And the others, which are answered, are stored."""
 
