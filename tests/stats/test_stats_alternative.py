@@ -34,6 +34,18 @@ def test_a_judge_as_good_as_people_passes_and_a_coin_does_not(measure):
     assert bad.advantage < good.advantage
 
 
+def test_half_of_the_annotators_is_enough():
+    """2501.10970, section 3: a winning rate of .5 or more."""
+    draw = np.random.default_rng(3)
+    truth = draw.integers(1, 6, 200)
+    noises = {"careful": 0.1, "as careful": 0.1, "a coin": 9.0, "another coin": 9.0, "judge": 1.0}
+    said = {name: np.clip(truth + np.rint(draw.normal(0, noise, 200)), 1, 5) for name, noise in noises.items()}
+    judge = pd.DataFrame({"item": range(200), "value": said.pop("judge")})
+    labels = pd.DataFrame({"item": range(200), **said}).melt("item", var_name="annotator")
+    found = alternative_annotator_test(labels=labels, judge=judge)
+    assert (found.winning_rate, found.passes) == (0.5, True)
+
+
 def test_a_smaller_epsilon_asks_more_of_the_judge():
     labels, judge = people(0.8)
     told = judge(0.9)
