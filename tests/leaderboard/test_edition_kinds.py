@@ -97,6 +97,7 @@ def test_submitted_models_enter_the_board_of_pairs_by_its_edition_and_live_views
     assert (sent["win_rate_se"], sent["bt"]) == (None, round(sent["bt"], 2))
     assert sent["elo"] == round(sent["elo"])
     assert set(rows_of(client, source="kestrel")) == {"Anchor", "Inside"}
+    assert set(rows_of(client, majority="mllm-bench")) == {"Anchor", "Inside"}  # by which the edition was not made
     page = flat(client.get(PAGE))
     assert "Figures are as of edition 1, " in page
     assert "kestrel" in page
