@@ -105,7 +105,7 @@ def _given(benchmark: Benchmark, *, staff: bool) -> dict[str, bool]:
 
 @guard.working()
 def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> dict[str, bool]:
-    """One question about labels, and one about judgments."""
+    """As ``_given``, by one question about labels, and one about judgments."""
     columns = {kind.column for kind in KINDS.values()}
     given = {
         column: Exists(Label.objects.filter(campaign=OuterRef("pk"), **{f"{column}__isnull": False}))
@@ -124,6 +124,7 @@ def _with_verdicts(benchmark: Benchmark, *, staff: bool) -> dict[str, bool]:
     ranks: dict[str, bool] = {}
     for kind in KINDS.values():
         baselines = {baseline for protocol, baseline in protocols if protocol in kind.protocols}
-        if baselines or by_people(kind):
-            ranks[kind.name] = "" in baselines or by_people(kind)
+        said_by_people = by_people(kind)
+        if baselines or said_by_people:
+            ranks[kind.name] = "" in baselines or said_by_people
     return ranks
