@@ -18,11 +18,16 @@ from django.utils.module_loading import import_string
 
 log = logging.getLogger(__name__)
 LINGER = 120.0  # seconds that it waits for another job, because starting takes a while
-PATIENCE = 20.0  # seconds that a job has to end when the worker stops
+PATIENCE = 15.0  # seconds that a job has to end when the worker stops: less than the queue waits for it
+AFTERWARDS = 1.0  # seconds until a killed one is known to be
 
 
 class HeavyFailed(Exception):
     """A job failed, or its process died."""
+
+
+class Stopped(Exception):
+    """The worker stops: the job was not begun, or was killed before it had ended."""
 
 
 class HeavyProcess:
@@ -37,10 +42,13 @@ class HeavyProcess:
         self._pipe: Connection | None = None
         self._alone = asyncio.Lock()
         self._end: asyncio.TimerHandle | None = None
+        self._stopped = False
 
     async def do(self, path: str, arguments: dict[str, Any]) -> None:
-        """Call a function there. Raises HeavyFailed."""
+        """Call a function there. Raises HeavyFailed, and Stopped."""
         async with self._alone:
+            if self._stopped:  # whoever hands out the jobs may be slow to hear of it
+                raise Stopped
             if self._end:
                 self._end.cancel()
             if self._process is None or not self._process.is_alive():
@@ -52,6 +60,8 @@ class HeavyProcess:
                 fault = await asyncio.to_thread(pipe.recv)
             except (EOFError, ConnectionError):
                 self.end()
+                if self._stopped:
+                    raise Stopped from None
                 raise HeavyFailed("its process died: perhaps it takes more memory than there is") from None
             self._end = asyncio.get_running_loop().call_later(LINGER, self.end)
             if fault:
@@ -67,15 +77,16 @@ class HeavyProcess:
         theirs.close()
 
     async def stop(self) -> None:
-        """Let the job that it is at end early; one that does not is killed, and done again by the next worker."""
+        """Begin nothing more, and let the job that it is at end early; one that does not is killed."""
+        self._stopped = True
         if self._process is None:
             return
         process = self._process
-        process.terminate()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE), self._alone:
-                pass
-        process.kill()
+        for end, seconds in ((process.terminate, PATIENCE), (process.kill, AFTERWARDS)):
+            end()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds), self._alone:
+                    pass
         self.end()
 
     def end(self) -> None:

@@ -22,7 +22,7 @@ from accounts import jobs
 from accounts.jobs import REGISTERED, word
 from accounts.loop import db
 from accounts.models import Job
-from evalsite.heavy import HeavyFailed, HeavyProcess
+from evalsite.heavy import HeavyFailed, HeavyProcess, Stopped
 
 log = logging.getLogger(__name__)
 AT_ONCE = 8  # light jobs
@@ -43,11 +43,16 @@ class Queue(ABC):
         self.processes = {lane: HeavyProcess(lane, nice=NICE[lane]) for lane in jobs.APART}
 
     async def do(self, name: str, arguments: dict[str, Any]) -> None:
-        """Do a job. What goes wrong is logged: the next one finds what it has left."""
+        """Do a job. What goes wrong is logged: the next one finds what it has left. One that a stop of the worker has
+        kept from its end is done again.
+        """
         registered = REGISTERED[name]
         try:
             if registered.lane in self.processes:
-                await self.processes[registered.lane].do(registered.path, arguments)
+                try:
+                    await self.processes[registered.lane].do(registered.path, arguments)
+                except Stopped:
+                    await db(jobs.defer, name, **arguments)
             elif inspect.iscoroutinefunction(function := import_string(registered.path)):
                 await function(**arguments)
             else:

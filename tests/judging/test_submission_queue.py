@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
@@ -28,7 +29,8 @@ from tests.judging.small import make_benchmark
 from tests.markup import flat
 
 __all__ = ["manage"]
-pytestmark = pytest.mark.django_db
+# PostgreSQL's queue has connections of its own, which see nothing of a test's transaction.
+pytestmark = pytest.mark.django_db(transaction="TEST_DATABASE_URL" in os.environ)
 API = "/api/v1/submissions/"
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -188,9 +188,12 @@ def late(port: int, behind: tuple[str, int], seconds: float, asked_for):
     stop = threading.Event()
 
     def pump(source, target):
-        with source, target:
+        with suppress(OSError):
             while data := source.recv(65536):
                 target.sendall(data)
+        for end in (source, target):  # both ways: who cancels a statement waits for the end of its connection
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
     def listen():
         while not asked_for():
@@ -207,7 +210,7 @@ def late(port: int, behind: tuple[str, int], seconds: float, asked_for):
                     continue
                 client.settimeout(None)
                 other = socket.create_connection(behind)
-                for pair in ((client, other), (other.dup(), client.dup())):
+                for pair in ((client, other), (other, client)):
                     threading.Thread(target=pump, args=pair, daemon=True).start()
 
     thread = threading.Thread(target=listen)

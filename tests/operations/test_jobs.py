@@ -1,6 +1,8 @@
 """Waiting work: stored with what it is about, done once at a time, and by the next worker where one died."""
 
+import asyncio
 import json
+import multiprocessing
 import os
 import signal
 import time
@@ -11,8 +13,9 @@ import pytest
 from django.db import connection, transaction
 from psycopg import sql
 
-from accounts import jobs
+from accounts import jobs, loop
 from accounts.models import Job
+from evalsite import heavy, queues
 from tests import forks
 from tests.judging.outside import installation
 from tests.judging.processes import Case
@@ -175,6 +178,28 @@ def test_a_worker_stops_within_seconds_and_a_job_under_way_is_told_to_end(here, 
     process.communicate(timeout=60)
     assert (process.returncode, time.monotonic() - at < 15) == (0, True)
     assert (tmp_path / "stopped").exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("begun_before", [True, False])
+def test_a_job_that_a_stop_kills_or_comes_too_late_for_is_done_by_the_next_worker(begun_before, monkeypatch, tmp_path):
+    monkeypatch.setitem(jobs.REGISTERED, "spin", jobs.Registered("tests.operations.errands.spin", lane=jobs.HEAVY))
+    monkeypatch.setattr(heavy, "PATIENCE", 0.2)
+
+    async def told_to_stop():
+        queue = queues.queue(computes=lambda: True)
+        work = queue.do("spin", {"seconds": 0, "folder": str(tmp_path)})
+        if begun_before:
+            work = asyncio.create_task(work)
+            while not begun(tmp_path):
+                await asyncio.sleep(0.02)
+        await asyncio.gather(*queue.stopping())
+        await work
+
+    loop.run(told_to_stop)
+    assert len(begun(tmp_path)) == begun_before
+    assert waiting() == [("spin", {"seconds": 0, "folder": str(tmp_path)})]
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.skipif(ON_POSTGRES and "EVALSITE_SOAK" not in os.environ, reason="takes 45 s there: in make soak")
