@@ -165,8 +165,6 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict(error, offset=error.received)
         except actions.WrongState as error:
             return _conflict(error, state=upload.state)
-        except staging.Busy:
-            return _conflict("Another piece of this upload is coming in.", offset=upload.received)
         return Response(self.get_serializer(upload).data)
 
     @posted({"application/json": MapSerializer}, {200: UploadSerializer})

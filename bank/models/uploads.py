@@ -1,18 +1,19 @@
 """Files that staff send to be checked and imported."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from accounts.crypto import EncryptedTextField
+from accounts.crypto import EncryptedJSONField, EncryptedTextField
 from accounts.rules import Viewer, allowed
 
 
 class UploadQuerySet(models.QuerySet["Upload"]):
     def waiting(self) -> "UploadQuerySet":
-        """What a worker should take, oldest first; the folder's lock tells whether one holds it already."""
+        """What a worker should take, oldest first."""
         return self.filter(state__in=Upload.WORKED).order_by("pk")
 
     def open(self) -> "UploadQuerySet":
@@ -27,7 +28,7 @@ class UploadQuerySet(models.QuerySet["Upload"]):
 class Upload(models.Model):
     """One or several files on their way into the bank. The files are in their own folder, see ``bank.intake.uploads``.
 
-    Nothing here quotes a file: only names, counts and reasons, because files contain criteria.
+    Nothing plain here quotes a file: only names, counts and reasons, because files contain criteria.
     """
 
     class State(models.TextChoices):
@@ -41,6 +42,7 @@ class Upload(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    TOLD = timedelta(minutes=1)  # a worker that is at it says so more often
     WORKED = (State.RECEIVED, State.CHECKING, State.IMPORTING)
     ENDED = (State.DONE, State.FAILED, State.CANCELLED)
 
@@ -49,13 +51,17 @@ class Upload(models.Model):
     files = models.JSONField()  # [[path, bytes], ...]: their order is that of the bytes received
     size = models.BigIntegerField()
     received = models.BigIntegerField(default=0)
+    pieces = models.JSONField(default=list)  # the names of what came in, in its order
     sha256 = models.CharField(max_length=64, blank=True)  # of all bytes in order: promised by the sender, or computed
     folder = models.CharField(max_length=32, unique=True)  # its name below the staged folder, random
     secret = EncryptedTextField()  # the key of its files, 32 bytes in hex
     state = models.CharField(max_length=9, choices=State.choices, default=State.RECEIVING)
     tries = models.PositiveSmallIntegerField(default=0)  # how often the present step was begun
+    cancelling = models.BooleanField(default=False)  # whether the worker that is at it was asked to end it
+    progress = models.JSONField(default=dict, blank=True)  # phase, part, rows, of: how far that is
     fault = models.TextField(blank=True)  # why it failed or was cancelled, in words
     found = models.JSONField(default=dict, blank=True)  # what the check found: format, counts, problems by reason, diff
+    shown: Any = EncryptedJSONField(default=dict, blank=True)  # until it ends: the first samples, and a table's columns
     choices = models.JSONField(default=dict, blank=True)  # slug, version, title, ..., as the person confirmed them
     map = models.JSONField(default=dict, blank=True)  # what its columns hold, as a person said: see formats.mapping
     keeps_map = models.BooleanField(default=True)  # whether the map is kept for files with the same columns
@@ -78,8 +84,12 @@ class Upload(models.Model):
         return self.name
 
     def move(self, before: str, to: str, **values: Any) -> bool:
-        """Store that it has come from one state to another, unless it has left the first one meanwhile."""
+        """Store that it has come from one state to another, unless it has left the first meanwhile, or is to end."""
         unmoved = Upload.objects.filter(pk=self.pk, state=before)
+        if to not in (self.State.FAILED, self.State.CANCELLED):
+            unmoved = unmoved.filter(cancelling=False)
+        if to in self.ENDED:
+            values |= {"shown": {}, "cancelling": False}
         return bool(unmoved.update(state=to, changed_at=timezone.now(), **values))
 
     @property
@@ -93,6 +103,11 @@ class Upload(models.Model):
     def is_worked(self) -> bool:
         """Whether a worker has it, or should."""
         return self.state in self.WORKED
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a worker is at it."""
+        return self.is_worked and self.tries > 0 and self.changed_at > timezone.now() - self.TOLD
 
     @property
     def has_ended(self) -> bool:

@@ -16,7 +16,7 @@ KEPT = {
     "Response": "submission origin",
     "Item": "content_hash recipe outside blind held",
     "Submission": "name changed_by",
-    "Upload": "files received folder secret tries",
+    "Upload": "files received pieces folder secret tries cancelling shown",
     "Judge": "paced_until any_host any_address created_at key",
     "Recipe": "by",
     "Evaluation": "judge model_name by",

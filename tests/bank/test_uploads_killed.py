@@ -75,4 +75,4 @@ def test_a_killed_check_and_a_killed_import_leave_nothing_and_are_begun_again(he
     report = here.sql("SELECT report FROM bank_upload")[0][0]
     report = json.loads(report) if isinstance(report, str) else report
     assert report["made"] == {"samples": ROWS, "criteria": ROWS}
-    assert not (folder / "files").exists()
+    assert not (folder / "pieces").exists()

@@ -60,7 +60,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "", bench
     needed = 0 if objects.of("uploads") else 2 * size  # a worker reads an unencrypted copy
     if shutil.disk_usage(settings.STAGED).free < needed + SPARE:
         raise BadInput("There is no room on the disk for it. Ask whoever runs this site.")
-    upload = Upload(
+    return Upload.objects.create(
         by=by,
         name=_name_of(names),
         files=[list(pair) for pair in zip(names, (size for _, size in files), strict=True)],
@@ -70,13 +70,6 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "", bench
         folder=secrets.token_hex(16),
         secret=secrets.token_hex(32),
     )
-    staging.make_folder(upload)
-    try:
-        upload.save(force_insert=True)
-    except BaseException:
-        staging.remove(upload)
-        raise
-    return upload
 
 
 def _checked_files(files: Sequence[tuple[str, int]]) -> tuple[list[str], int]:
@@ -106,34 +99,46 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
     """Accept the piece of the stream that starts at ``offset``; receiving it again changes nothing.
 
     What was received is on disk when this returns. A piece that ends early counts as far as it came, unless it was sent
-    with a digest. Raises WrongOffset, WrongState, BadInput, staging.Busy.
+    with a digest. Raises WrongOffset, WrongState, BadInput.
     """
     if not 0 < length <= MAX_CHUNK:
         raise BadInput(f"A piece has from 1 byte to {MAX_CHUNK // 2**20} MB.")
-    try:
-        with staging.locked(upload):
-            upload.refresh_from_db()
-            if upload.received >= offset + length and offset >= 0:
-                return upload  # the reply was lost, so the piece came again
-            if upload.state != Upload.State.RECEIVING:
-                raise WrongState("This upload takes no more pieces.")
-            if offset != upload.received:
-                raise WrongOffset(upload.received)
-            if offset + length > upload.size:
-                raise BadInput("This is more than was announced.")
-            written, digest = staging.write(upload, offset=offset, pieces=pieces, most=length)
-            if sha256 and not hmac.compare_digest(sha256.lower(), digest):
-                raise BadInput("The piece came in damaged (its SHA-256 is another). Send it again.")
-            upload.received += written
-            if upload.received == upload.size:
-                upload.state = Upload.State.RECEIVED
-            updated = upload.move(Upload.State.RECEIVING, upload.state, received=upload.received)
-    except FileNotFoundError:
-        raise WrongState("This upload has ended.") from None
-    if not updated:  # cancelled while the piece came in
-        staging.remove(upload)
-        raise WrongState("This upload was cancelled.")
-    if upload.state == Upload.State.RECEIVED:
+    upload.refresh_from_db()
+    if upload.has_ended:
+        raise WrongState("This upload has ended.")
+    if upload.received >= offset + length and offset >= 0:
+        return upload  # the reply was lost, so the piece came again
+    if upload.state != Upload.State.RECEIVING:
+        raise WrongState("This upload takes no more pieces.")
+    if offset != upload.received:
+        raise WrongOffset(upload.received)
+    if offset + length > upload.size:
+        raise BadInput("This is more than was announced.")
+    name, written, digest = staging.write(upload, pieces=pieces, most=length)
+    if sha256 and not hmac.compare_digest(sha256.lower(), digest):
+        staging.remove_file(upload, f"pieces/{name}")
+        raise BadInput("The piece came in damaged (its SHA-256 is another). Send it again.")
+    return _received(upload, name, written)
+
+
+def _received(upload: Upload, name: str, written: int) -> Upload:
+    """Count a stored piece, unless the upload was cancelled or went on by another request while it came in."""
+    so_far = Upload.objects.filter(pk=upload.pk, state=Upload.State.RECEIVING, received=upload.received)
+    received = upload.received + written
+    state = Upload.State.RECEIVED if received == upload.size else Upload.State.RECEIVING
+    pieces = [*upload.pieces, name] if written else upload.pieces
+    counted = so_far.update(received=received, pieces=pieces, state=state, changed_at=timezone.now())
+    if not (counted and written):
+        staging.remove_file(upload, f"pieces/{name}")
+    upload.refresh_from_db()
+    if not counted:
+        if upload.has_ended:
+            staging.remove(upload)
+            raise WrongState("This upload was cancelled.")
+        if upload.received >= received:
+            return upload
+        raise WrongOffset(upload.received)
+    if state == Upload.State.RECEIVED:
         defer("work_uploads")
     return upload
 
@@ -143,14 +148,11 @@ def receive_form(*, by: User, files: Sequence[UploadedFile], benchmark: str = ""
     upload = start(by=by, files=[(_last(file.name), file.size or 0) for file in files], benchmark=benchmark)
     try:
         pieces = (piece for file in files for piece in file.chunks(PIECE))
-        staging.write(upload, offset=0, pieces=pieces, most=upload.size)
+        name, written, _ = staging.write(upload, pieces=pieces, most=upload.size)
+        return _received(upload, name, written)
     except BaseException:
         cancel(upload=upload)
         raise
-    upload.received, upload.state = upload.size, Upload.State.RECEIVED
-    upload.save(update_fields=["received", "state", "changed_at"])
-    defer("work_uploads")
-    return upload
 
 
 GO_ON = "go_on"  # a choice: bring the files in after the check if it finds nothing that a person must see
@@ -183,18 +185,16 @@ def cancel(*, upload: Upload) -> bool:
     """
     if upload.has_ended:
         raise WrongState("This upload has ended already.")
-    staging.request_cancel(upload)
-    try:
-        with staging.locked(upload):
-            ended = _end(upload)
-            staging.remove(upload)
-            return ended
-    except FileNotFoundError:
-        return _end(upload)
-    except staging.Busy:
-        # The worker ends it: the database may be locked for us until then. Further pieces are refused.
-        upload.refresh_from_db()
-        return upload.state == Upload.State.RECEIVING and _end(upload)
+    this = Upload.objects.filter(pk=upload.pk)
+    begun = this.filter(state__in=Upload.WORKED, tries__gt=0)
+    idle = this.exclude(state__in=Upload.ENDED).exclude(state__in=Upload.WORKED, tries__gt=0)
+    ended = idle.update(state=Upload.State.CANCELLED, shown={}, changed_at=timezone.now())
+    if ended:
+        staging.remove(upload)
+    elif begun.update(cancelling=True):
+        defer("work_uploads")  # it may have died
+    upload.refresh_from_db()
+    return bool(ended)
 
 
 def sweep(*, now: Any = None) -> int:
@@ -257,13 +257,6 @@ def _step(upload: Upload, state_before: str, state_after: str, **values: Any) ->
         raise WrongState("This upload has gone on meanwhile; look at where it stands.")
     defer("work_uploads")
     upload.refresh_from_db()
-
-
-def _end(upload: Upload) -> bool:
-    upload.state = Upload.State.CANCELLED
-    return bool(
-        Upload.objects.open().filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
-    )
 
 
 def _choices_of(benchmark: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ TEXT = 1_200  # characters of an instruction
 
 
 def keep_preview(upload: Upload, source: Source) -> None:
-    """Store the first samples and small copies of their pictures in the upload's folder."""
+    """Have the first samples shown, with small copies of their pictures from the upload's folder."""
     if "samples" not in source.parts:
         return
     shown: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def keep_preview(upload: Upload, source: Source) -> None:
             shown.append(_first_sample(record) | {"images": pictures})
     except BadFile:
         pass  # the check reports it
-    staging.write_json(upload, "preview.json", shown)
+    upload.shown = upload.shown | {"preview": shown}
 
 
 def _first_sample(record: SampleRecord) -> dict[str, Any]:

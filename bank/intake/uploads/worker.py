@@ -1,7 +1,7 @@
 """What a worker does with uploads: checks the files, and imports them once that is confirmed.
 
-The process that works on an upload holds the lock of its folder: a killed worker lets go of it, and the next one
-repeats that step. Rows of a killed import are not visible to anyone and are removed first.
+It is one job of the queue, done by one worker at a time, and by the next one where that was killed, which repeats the
+step. Rows of a killed import are not visible to anyone and are removed first.
 """
 
 import csv
@@ -54,13 +54,13 @@ class ProgressReporter:
         writing = part == "write"
         of = sum(self.totals.values()) if writing else self.totals.get(part, 0)
         progress = {"phase": "writing" if writing else "checking", "part": "all" if writing else part}
-        staging.write_json(self.upload, "progress.json", progress | {"rows": rows, "of": of})
+        tell(self.upload, progress | {"rows": rows, "of": of})
 
     def cancelled(self) -> bool:
         now = time.monotonic()
         if now - self.looked >= TELL_EVERY:
             self.looked = now
-            self.wish = staging.cancel_requested(self.upload)
+            self.wish = cancel_requested(self.upload)
         return self.wish or self.stop()
 
 
@@ -71,6 +71,14 @@ def work_all() -> int:
     return sum(work(upload, stop=stop) for upload in Upload.objects.waiting() if not stop())
 
 
+def tell(upload: Upload, progress: dict[str, Any]) -> None:
+    Upload.objects.filter(pk=upload.pk).update(progress=progress, changed_at=timezone.now())
+
+
+def cancel_requested(upload: Upload) -> bool:
+    return Upload.objects.filter(pk=upload.pk, cancelling=True).exists()
+
+
 def look() -> None:
     """Have waiting uploads worked on that a worker left when it died."""
     if is_waiting():
@@ -78,57 +86,48 @@ def look() -> None:
 
 
 def is_waiting() -> bool:
-    """Whether an upload waits that nobody works on, or a killed import is to be cleaned up."""
-    waiting = (upload for upload in Upload.objects.waiting() if staging.exists(upload))
-    return writer.abandoned_import() is not None or any(not staging.is_locked(upload) for upload in waiting)
+    """Whether an upload is to be worked on, or a killed import to be cleaned up."""
+    return writer.abandoned_import() is not None or Upload.objects.waiting().exists()
 
 
 def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """One step of one upload; False if another worker holds it or it no longer waits."""
-    try:
-        with staging.locked(upload):
-            upload.refresh_from_db()
-            if not upload.is_worked:
-                return False
-            _step(upload, stop)
-            return True
-    except staging.Busy:
+    """One step of one upload; False if it no longer waits, or another worker has begun it meanwhile."""
+    upload.refresh_from_db()
+    if not upload.is_worked:
         return False
-    except FileNotFoundError:
-        if staging.exists(upload):
-            raise
-        _fail(upload, "Its files are gone from this machine. Send them again.")
-        return True
+    values = {"tries": upload.tries + 1, "progress": {}}
+    state = upload.state if upload.state == Upload.State.IMPORTING else Upload.State.CHECKING
+    begun = Upload.objects.filter(pk=upload.pk, state=upload.state, tries=upload.tries)
+    if not begun.update(state=state, changed_at=timezone.now(), **values):
+        return False
+    upload.refresh_from_db()
+    _step(upload, stop)
+    return True
 
 
 def _step(upload: Upload, stop: Callable[[], bool]) -> None:
     try:
-        if staging.cancel_requested(upload):
+        if upload.cancelling:
             raise Cancelled
-        if upload.tries >= TRIES:
+        if upload.tries > TRIES:
             raise BadInput(f"The worker was stopped {TRIES} times while it was at this. Perhaps it takes more memory "
                            "than there is: send it in smaller files.")  # fmt: skip
-        upload.tries += 1
-        upload.save(update_fields=["tries"])
         if upload.state == Upload.State.IMPORTING:
             _import(upload, stop)
         else:
             _check(upload, stop)
     except Cancelled:
-        if not staging.cancel_requested(upload):
-            upload.tries = 0  # this worker was asked to stop: the next one repeats the step
-            upload.save(update_fields=["tries"])
-            return
-        Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
-        staging.remove(upload)
+        if not cancel_requested(upload):
+            _rest(upload)  # this worker was asked to stop: the next one repeats the step
+        elif upload.move(upload.state, Upload.State.CANCELLED):
+            staging.remove(upload)
     except UnknownFormat as error:
         upload.found = {"is": error.is_no_table, "columns": error.columns}
         upload.save(update_fields=["found"])
         _fail(upload, preview.without_paths(str(error), upload))
     except Exception as error:
         if outage(error):  # a disk that is full, a storage or database that does not answer: its files are not lost
-            upload.tries = 0
-            upload.save(update_fields=["tries"])
+            _rest(upload)
             raise
         if isinstance(error, BadFile | BadInput | LookupError):
             words = preview.without_paths(str(error), upload)
@@ -164,8 +163,13 @@ def _recognised(upload: Upload, opened: Path) -> sources.Source | None:
     return source
 
 
+def _rest(upload: Upload) -> None:
+    """Leave the step to be begun again, as if it had not been tried."""
+    Upload.objects.filter(pk=upload.pk, state=upload.state).update(tries=0)
+
+
 def _fail(upload: Upload, reason: str) -> None:
-    Upload.objects.filter(pk=upload.pk).update(state=Upload.State.FAILED, fault=reason, changed_at=timezone.now())
+    upload.move(upload.state, Upload.State.FAILED, fault=reason)
     staging.remove(upload, keep_problems=True)
 
 
@@ -173,13 +177,11 @@ def _fail(upload: Upload, reason: str) -> None:
 
 
 def _check(upload: Upload, stop: Callable[[], bool]) -> None:
-    upload.state = Upload.State.CHECKING
-    upload.save(update_fields=["state", "changed_at"])
     reporter = ProgressReporter(upload, stop)
     promised, found_digest = upload.sha256, staging.digest(upload)
     if promised and promised != found_digest:
         raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
-    staging.write_json(upload, "progress.json", {"phase": "unpacking"})
+    tell(upload, {"phase": "unpacking"})
     with staging.opened(upload) as sent, sources.open_source(sent, reporter.cancelled) as opened:
         source = _recognised(upload, opened)
         if source is None:
@@ -231,6 +233,7 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         found=findings,
         choices=choices,
         map=upload.map,
+        shown=upload.shown,
         sha256=found_digest,
     )
 
@@ -258,7 +261,14 @@ def _ask_for_columns(upload: Upload, columns: list[mapping.Column]) -> None:
     """Let a person say what the columns of a table hold."""
     nearest = mapping.proposals(columns)[:NEAREST]
     maps = [one.map.model_dump(exclude_defaults=True) | {"missing": one.missing} for one in nearest]
-    _move(upload, Upload.State.MAPPING, tries=0, found=upload.found | {"nearest": maps}, map=upload.map)
+    _move(
+        upload,
+        Upload.State.MAPPING,
+        tries=0,
+        found=upload.found | {"nearest": maps},
+        map=upload.map,
+        shown=upload.shown,
+    )
 
 
 def _move(upload: Upload, to: str, **values: Any) -> None:
@@ -270,7 +280,7 @@ def _move(upload: Upload, to: str, **values: Any) -> None:
 def _keep_survey(upload: Upload, table: Path) -> list[mapping.Column]:
     """Leave what the columns of a table hold for the pages, and their names for the map that may be kept."""
     rows, columns = mapping.survey(table)
-    staging.write_json(upload, "columns.json", {"rows": rows, "columns": [asdict(column) for column in columns]})
+    upload.shown = upload.shown | {"columns": {"rows": rows, "columns": [asdict(column) for column in columns]}}
     upload.found = upload.found | {"columns": sorted(first_names(table)), "rows": rows}
     return columns
 
