@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, product
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Model, Q, QuerySet
 
 from accounts.rules import Viewer, allowed, where
 from annotations.campaigns.run_doubts import human_verdicts
-from annotations.models import Adjudication, Label, LabelQuerySet, LabelRevision
+from annotations.models import Adjudication, Annotator, Campaign, Label, LabelQuerySet, LabelRevision
 from bank import exposure, guard
 from bank.database import batched, chunks
 from bank.intake.exports import ExportRequest, Records, refs_by_item, trimmed
@@ -23,18 +23,16 @@ REVISED = ("seconds", "comment", "flags")
 COMPARED = ("assignment__campaign_item__reviewed", "assignment__campaign_item__against")  # where the second is set
 WORDLESS: dict[str, Any] = {"comment": "", "flags": [], "reason": ""}  # what a label says in words
 AT_ONCE = 900  # labels
-# Columns of the format by the fields that hold them.
+# Columns of the format by the fields that hold them: of a label, and of the campaign and the annotator of many.
 PLAIN = {
     "kind": "item__kind",
-    "protocol": "campaign__protocol",
     "sample": "item__sample__key",
     "seconds": "seconds",
     "comment": "comment",
-    "flags": "flags",
-    "campaign": "campaign__name",
-    "simulated": "annotator__simulated",
     "changed_late": "changed_late",
 }
+OF_CAMPAIGN = {"protocol": "protocol", "campaign": "name"}
+OF_ANNOTATOR = {"annotator": "pseudonym", "simulated": "simulated"}
 
 
 def labels_to_export(viewer: Viewer | None, **conditions: Any) -> LabelQuerySet:
@@ -63,12 +61,14 @@ def label_records(
     *, names: bool = False, viewer: Viewer | None = None, order: str = "pk", **conditions: Any
 ) -> Records:
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
-    columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
-    fields = ("pk", "item_id", "created_at", *COMPARED, *columns.values(), *COLUMNS)
     found = labels_to_export(viewer, **conditions)
+    given = _given(found)
+    fields = ("pk", "item_id", "campaign_id", "annotator_id", "created_at", *COMPARED, *PLAIN.values(), *given)
     if viewer is not None:
         found, fields = found.with_words(viewer), (*fields, "in_words")
     rows = found.order_by(order, "pk").values(*fields)
+    campaigns = _Shared(Campaign, OF_CAMPAIGN)
+    annotators = _Shared(Annotator, OF_ANNOTATOR | ({"annotator": "name"} if names else {}))
     for labels in batched(rows.iterator(chunk_size=AT_ONCE), AT_ONCE):
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
@@ -78,11 +78,31 @@ def label_records(
             if not label.get("in_words", True):
                 label |= WORDLESS
                 earlier = [row | WORDLESS | {"verdict": row["verdict"] | WORDLESS} for row in earlier]
-            record = {name: label[field] for name, field in columns.items()}
+            record = {name: label[field] for name, field in PLAIN.items()}
+            record |= campaigns[label["campaign_id"]] | annotators[label["annotator_id"]]
             record |= {"responses": named, "at": label["created_at"].isoformat()} | _compared(label, named, compared)
             record |= {name: record[name] or None for name in MARKS}
             record["revisions"] = [_revision(row, named) for row in earlier]
-            yield trimmed(record | _verdict(label, named))
+            yield trimmed(record | _verdict(label, named, given))
+
+
+class _Shared(dict[int, dict[str, Any]]):
+    """What many labels have in common, by the key of a row, which is read once."""
+
+    def __init__(self, model: type[Model], columns: Mapping[str, str]) -> None:
+        self.rows, self.columns = model._base_manager, columns
+
+    def __missing__(self, pk: int) -> dict[str, Any]:
+        row = self.rows.filter(pk=pk).values_list(*self.columns.values()).get()
+        self[pk] = dict(zip(self.columns, row, strict=True))
+        return self[pk]
+
+
+def _given(labels: LabelQuerySet) -> list[str]:
+    """The columns of verdicts, and the flags, if any of these labels holds some: one kind of verdict fills few."""
+    held = {name: Count(name) for name in COLUMNS} | {"flags": Count("pk", filter=~Q(flags=[]))}
+    counted = labels.order_by().aggregate(**{f"n_{name}": count for name, count in held.items()})
+    return [name for name in held if counted[f"n_{name}"]]
 
 
 def _compared(
@@ -108,11 +128,13 @@ def _named(judgment: Judgment, responses: Sequence[object]) -> dict[str, Any]:
     return trimmed(named | {"repeat": judgment.repeat})
 
 
-def _verdict(columns: Mapping[str, Any], responses: Sequence[object]) -> dict[str, Any]:
+def _verdict(
+    columns: Mapping[str, Any], responses: Sequence[object], known: Sequence[str] = COLUMNS
+) -> dict[str, Any]:
     """The verdict in these columns as the format writes it. Of a revision only known columns, in case a later version
     of the software stored more.
     """
-    verdict = {name: value for name in COLUMNS if (value := columns.get(name)) not in (None, "")}
+    verdict = {name: value for name in known if (value := columns.get(name)) not in (None, "")}
     return as_row(verdict, responses)
 
 
