@@ -39,6 +39,14 @@ class AnnotationsConfig(AppConfig):
                 "annotations.labels.tasks.label_studio",
                 of_campaign=True,
             ),
+            "label-studio-labelled": registry.Shape(
+                "Label Studio project with its labels: tasks with annotations, configuration and pictures, as a zip",
+                "application/zip",
+                "zip",
+                ("items",),
+                "annotations.labels.tasks.labelled_label_studio",
+                of_campaign=True,
+            ),
             "argilla": registry.Shape(
                 "Argilla dataset: records to label and settings, as a zip",
                 "application/zip",

@@ -82,7 +82,7 @@ class Campaigns(WritesCampaigns, mixins.ListModelMixin, mixins.RetrieveModelMixi
 class CampaignLabels(views.APIView):
     """The labels of a campaign as a file: ``?as=jsonl``, ``csv``, ``parquet``, ``huggingface``, ``inspect`` (of one
     ``model``), ``label-studio`` or ``preferences``; for staff also what it asks, to be labelled elsewhere:
-    ``label-studio-tasks`` or ``argilla``.
+    ``label-studio-tasks`` (``label-studio-labelled`` with the labels) or ``argilla``.
 
     Annotators by pseudonym; staff may ask for ``names=1``. Below staff nothing about hidden splits. A large file is
     written by a worker for staff: the answer is 202 with where it will be.

@@ -128,9 +128,7 @@ def _named(judgment: Judgment, responses: Sequence[object]) -> dict[str, Any]:
     return trimmed(named | {"repeat": judgment.repeat})
 
 
-def _verdict(
-    columns: Mapping[str, Any], responses: Sequence[object], known: Sequence[str] = COLUMNS
-) -> dict[str, Any]:
+def _verdict(columns: Mapping[str, Any], responses: Sequence[object], known: Sequence[str] = COLUMNS) -> dict[str, Any]:
     """The verdict in these columns as the format writes it. Of a revision only known columns, in case a later version
     of the software stored more.
     """

@@ -1,4 +1,5 @@
 """What a campaign asks, for people who label it in Label Studio or Argilla: what these export comes in again as labels.
+To Label Studio its labels can go with it.
 
 Each item is named by its sample's key and its models in the order shown, which is shuffled for each item and the same
 for everybody; the models' names are in the data, and not shown. Criteria stay here.
@@ -7,16 +8,18 @@ for everybody; the models' names are in the data, and not shown. Criteria stay h
 import base64
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as xml
 
 from annotations import ballots
 from annotations.ballots import FLAGS, Ballot
-from annotations.labels.exports import json_array
+from annotations.labels.exports import json_array, label_records
 from annotations.models import Campaign, CampaignItem
 from bank import images
+from bank.database import batched
 from bank.errors import BadInput
 from bank.intake import exports
 from bank.intake.exports import ExportRequest, picture, ref, trimmed
@@ -33,6 +36,7 @@ ASKED = {
 }
 LONGEST = 1600  # pixels of a picture's longer edge in Argilla, which keeps it as text
 AT_ONCE = 100
+SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Task:
     """An item to label: how it is named, and what is shown."""
 
     number: int
+    item: int
     about: dict[str, Any]  # sample, kind, protocol, responses
     instruction: str
     pictures: list[str]
@@ -92,6 +97,7 @@ def _tasks(campaign: Campaign) -> Iterator[Task]:
         refs = [ref(response.model.name, response.variant) for response in responses]
         yield Task(
             number=number,
+            item=item.pk,
             about={"sample": sample.key, "kind": item.kind, "protocol": campaign.protocol, "responses": refs},
             instruction=_instruction(sample),
             pictures=[image.path for image in sample.images.all()],
@@ -108,16 +114,97 @@ def label_studio(what: str, benchmark: Benchmark, asked: ExportRequest) -> Itera
     """A zip of ``tasks.json``, the labelling configuration ``config.xml`` and the pictures, which Label Studio serves
     as local files. Raises BadInput.
     """
-    return exports.zip_of(_label_studio_files(asked_of(benchmark, asked)))
+    campaign = asked_of(benchmark, asked)
+    return exports.zip_of(_label_studio_files(campaign, _tasks_to_label(campaign)))
 
 
-def _label_studio_files(asked: Asked) -> Iterator[tuple[str, Iterable[bytes]]]:
+def labelled_label_studio(what: str, benchmark: Benchmark, asked: ExportRequest) -> Iterator[bytes]:
+    """The same project with the campaign's labels as annotations, by pseudonym unless ``asked.names``."""
+    campaign = asked_of(benchmark, asked)
+    return exports.zip_of(_label_studio_files(campaign, _labelled_tasks(campaign, asked)))
+
+
+def _tasks_to_label(asked: Asked) -> Iterator[tuple[Task, dict[str, Any]]]:
+    for task in _tasks(asked.campaign):
+        yield task, {}
+
+
+def _labelled_tasks(asked: Asked, request: ExportRequest) -> Iterator[tuple[Task, dict[str, Any]]]:
+    for tasks in batched(_tasks(asked.campaign), AT_ONCE):
+        records = label_records(
+            names=request.names,
+            viewer=request.viewer,
+            campaign=asked.campaign,
+            item__in=[task.item for task in tasks],
+        )
+        labels: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for record in records:
+            labels[_item_of(record)].append(record)
+        for task in tasks:
+            yield task, {"annotations": [_annotation(record, task, asked) for record in labels[_item_of(task.about)]]}
+
+
+def _item_of(about: Mapping[str, Any]) -> str:
+    """What tells the items of one campaign apart: the sample and the answers, in whatever order."""
+    return json.dumps([about["sample"], sorted(map(json.dumps, about.get("responses", [])))])
+
+
+def _annotation(record: dict[str, Any], task: Task, asked: Asked) -> dict[str, Any]:
+    """A label as what somebody in Label Studio would have said with this configuration, of answers in the order shown.
+
+    Label Studio takes an annotation of whoever imports it: it knows none of our annotators. ``annotator`` tells us.
+    """
+    said = _said(record, task.about["responses"])
+    regions: list[tuple[str, str, str, Any]] = []
+    if asked.column == "ranking":
+        has_places = asked.ballot.settings["ties"] or any(len(group) > 1 for group in said)
+        in_places = {str(place): group for place, group in enumerate(said, 1)}
+        ranked = in_places if has_places else {"ranking": [one for (one,) in said]}
+        regions.append(("ranking", "answers", "ranker", ranked))
+    elif said is not None:
+        regions.append((asked.column, "instruction", "choices", [_option(said)]))
+    if record.get("flags"):
+        regions.append(("flags", "instruction", "choices", record["flags"]))
+    if record.get("comment"):
+        regions.append(("comment", "instruction", "textarea", [record["comment"]]))
+    result = [
+        {"id": f"{task.number}-{name}", "from_name": name, "to_name": to, "type": kind}
+        | {"value": {"text" if kind == "textarea" else kind: value}}
+        for name, to, kind, value in regions
+    ]
+    about = {"annotator": record["annotator"], "created_at": record["at"], "lead_time": record.get("seconds")}
+    return {"result": result, "was_cancelled": False} | trimmed(about)
+
+
+def _said(record: Mapping[str, Any], shown: Sequence[Any]) -> Any:
+    """The verdict of a label with its answers by their place in the order shown."""
+    if "ranking" in record:
+        return [[f"answer-{shown.index(one) + 1}" for one in group] for group in record["ranking"]]
+    is_turned = record.get("responses", []) != list(shown)
+    if "preference" in record:
+        return 1 - record["preference"] if is_turned else record["preference"]
+    if "choice" in record:
+        sides = SIDES[::-1] if is_turned else SIDES
+        return dict(zip(("first", "second"), sides, strict=True)).get(record["choice"], record["choice"])
+    return next((record[name] for name in ("score", "answer", "option") if name in record), None)
+
+
+def _option(said: Any) -> str:
+    """The verdict as the configuration calls it."""
+    if isinstance(said, bool):
+        return "yes" if said else "no"
+    return f"{said:g}" if isinstance(said, int | float) else str(said)
+
+
+def _label_studio_files(
+    asked: Asked, labelled: Iterable[tuple[Task, dict[str, Any]]]
+) -> Iterator[tuple[str, Iterable[bytes]]]:
     pictures: dict[str, None] = {}
 
     def tasks() -> Iterator[dict[str, Any]]:
-        for task in _tasks(asked.campaign):
+        for task, labels in labelled:
             pictures.update(dict.fromkeys(task.pictures))
-            yield {"id": task.number, "data": task.about | _shown(task, asked)}
+            yield {"id": task.number, "data": task.about | _shown(task, asked)} | labels
 
     yield f"{asked.name}/config.xml", [_config(asked)]
     yield f"{asked.name}/tasks.json", json_array(tasks())

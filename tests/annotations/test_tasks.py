@@ -9,12 +9,13 @@ import zipfile
 
 import pytest
 
-from annotations.models import Label
+from annotations.models import Campaign, Label
 from bank.intake import exports
 from bank.intake.exports import ExportRequest
 from bank.intake.formats import find
 from bank.intake.imports.engine import run_import
 from bank.models import Sample, SampleImage
+from bank.models.verdict import COLUMNS
 from tests.annotations import kinds
 from tests.bank.conftest import picture
 
@@ -135,6 +136,58 @@ def test_what_label_studio_exports_of_our_tasks_comes_back_as_labels(protocol, v
         assert label.annotator.name == "ann@example.org"
 
 
+def labelled(campaign):
+    """The tasks of the campaign's project with its labels."""
+    (content,) = [c for name, c in files_of(campaign, "label-studio-labelled").items() if name.endswith("tasks.json")]
+    return json.loads(content)
+
+
+def verdicts():
+    """What every label says, by sample."""
+    fields = (*COLUMNS, "flags", "comment", "seconds")
+    rows = Label.objects.values_list("item__sample__key", "annotator__pseudonym", *fields)
+    return {row[0]: row[2:] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "value", "column"), [*CASES, ("batch", "1", "ranking"), ("batch", "0", "ranking")]
+)
+def test_labels_leave_with_their_tasks_as_label_studio_has_them_and_come_back_from_there(
+    protocol, value, column, write
+):
+    ties = value == "1"
+    campaign, _ = kinds.campaign_of(protocol, **({"ballot": {"ties": ties}} if protocol == "batch" else {}))
+    _, tasks = project_of(campaign)
+    said = (column, "choices", {"choices": [value]})
+    if protocol == "batch":
+        ids = [answer["id"] for answer in tasks[0]["data"]["answers"]]
+        ranked = {"1": [ids[2]], "2": [ids[0], ids[1]], "3": [ids[3]]} if ties else {"ranking": ids[::-1]}
+        said = (column, "ranker", {"ranker": ranked})
+    beside = [("flags", "choices", {"choices": ["image"]}), ("comment", "textarea", {"text": ["Clear."]})]
+    given = [exported(task, said, *beside) for task in tasks]
+    path = write("given.json", given)
+    Campaign.objects.update(imported=True)  # which takes labels from files
+    options = {"slug": "kinds", "parts": ["labels"], "campaign": campaign.name}
+    came = run_import(path=path, **options)["labels"]
+    assert (came.problems, came.made["labels"]) == ([], len(tasks))
+    before, made = verdicts(), labelled(campaign)
+    assert [task["data"] for task in made] == [task["data"] for task in tasks]
+    for task in made:
+        (annotation,) = task["annotations"]
+        regions = [(one["from_name"], one["type"], one["value"]) for one in annotation["result"]]
+        assert regions == [said, *beside]
+        assert (annotation["lead_time"], annotation["annotator"].startswith("annotator-")) == (12.3, True)
+    Label.objects.all().delete()
+    back = run_import(path=write("back.json", made), **options)["labels"]
+    assert (back.problems, back.made["labels"]) == ([], len(tasks))
+    assert verdicts() == before
+
+
+def test_a_task_that_nobody_labelled_leaves_without_annotations():
+    campaign, _ = kinds.campaign_of("pair")
+    assert [task["annotations"] for task in labelled(campaign)] == [[], []]
+
+
 @pytest.mark.parametrize("ties", [False, True])
 def test_a_ranking_comes_back_from_label_studio_in_order_or_by_buckets(ties, write):
     campaign, _ = kinds.campaign_of("batch", ballot={"ties": ties})
@@ -188,7 +241,7 @@ def test_pictures_go_with_the_project_and_no_hidden_text_and_the_order_of_answer
         record["metadata"]["sample"]: record for record in json.loads(files_of(campaign, "argilla")["records.json"])
     }
     assert records["s3"]["fields"]["picture_1"].startswith("data:image/png;base64,")
-    for shape in ("label-studio-tasks", "argilla"):
+    for shape in ("label-studio-tasks", "label-studio-labelled", "argilla"):
         assert kinds.SECRET.encode() not in b"".join(files_of(campaign, shape).values())
 
 
@@ -260,7 +313,7 @@ def test_a_campaign_is_named_and_one_that_other_tools_cannot_ask_is_refused_in_w
 
 def test_what_a_campaign_asks_is_for_those_who_run_it(client_of):
     campaign, _ = kinds.campaign_of("pair")
-    for shape in ("label-studio-tasks", "argilla"):
+    for shape in ("label-studio-tasks", "label-studio-labelled", "argilla"):
         for path in (f"/campaigns/{campaign.pk}/data/download/", f"/api/v1/campaigns/{campaign.name}/labels/"):
             assert client_of("researcher").get(path, {"as": shape}).status_code == 404
             answer = client_of("curator").get(path, {"as": shape})

@@ -211,7 +211,7 @@ def _record(task: Task, annotation: dict[str, Any]) -> dict[str, Any]:
             add(_answer(_renamed(region, task.data), task.names), verdict)
     if task.about["kind"] == "pair" and "ranking" in verdict:
         verdict["choice"] = _better(verdict.pop("ranking"), task.about["responses"])
-    record = task.about | {"annotator": who(annotation.get("completed_by"))}
+    record = task.about | {"annotator": who(annotation.get("completed_by") or annotation.get("annotator"))}
     more = {"seconds": annotation.get("lead_time"), "at": annotation.get("created_at")}
     more |= {name: task.data.get(name) for name in ("protocol", "campaign", "compared")}
     return record | {name: value for name, value in more.items() if value is not None} | verdict
