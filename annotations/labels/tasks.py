@@ -173,7 +173,7 @@ def _annotation(record: dict[str, Any], task: Task, asked: Asked) -> dict[str, A
         for name, to, kind, value in regions
     ]
     about = {"annotator": record["annotator"], "created_at": record["at"], "lead_time": record.get("seconds")}
-    return {"result": result, "was_cancelled": False} | trimmed(about)
+    return {"result": result, "was_cancelled": False, "ground_truth": False} | trimmed(about)
 
 
 def _said(record: Mapping[str, Any], shown: Sequence[Any]) -> Any:
