@@ -13,10 +13,11 @@ import pandas as pd
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
+from bank.marking import option_behind, yes_or_no
 from bank.models import Benchmark, Recipe, Response, Sample
 from bank.recipes.spec import PLAIN, YES_NO, Nearest, Numbers, Spec, Tree
 from bank.recipes.verbalizers import named
-from stats.answer_text import answer_in, option_in
+from stats.answer_text import option_in
 from stats.desiderata import softmax, tree_credit
 
 PAGE = 500
@@ -106,8 +107,8 @@ def _order(response: Any, labels: Sequence[str]) -> list[str]:
 def _stated_option(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
     verbalizer = named(condition)
     written = verbalizer.labels(labels) if verbalizer else list(labels)
-    answer = response.text if spec.turns[-1].kind == "likelihood" else option_in(response.text, written)
-    return _order(response, labels)[written.index(answer)] if answer in written else ""
+    label = response.text if spec.turns[-1].kind == "likelihood" else option_in(response.text, written)
+    return option_behind(label, labels, response, written=written)
 
 
 def _stated_answer(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
@@ -117,8 +118,7 @@ def _stated_answer(spec: Spec, labels: Sequence[str], condition: str, response: 
     if last.kind == "likelihood":
         return str(response.text)
     if spec.metric == "yes-no":
-        yes = answer_in(response.text)
-        return "" if yes is None else ("yes" if yes else "no")
+        return yes_or_no(response.text)
     return response.text.strip()
 
 

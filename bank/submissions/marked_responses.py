@@ -13,13 +13,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
+from bank.marking import KeyedSample, chosen_option, letter_of
 from bank.models import Benchmark, Response, Sample, Submission
-from bank.submissions.scoring import PAGE, KeyedSample, chosen_option, shift_of
 from stats.answer_text import answer_in, pope_answer
-from stats.answers import shown_as
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
 UNASKED = "unasked"  # the text names no option, and the judge who reads such texts was not asked about it
+PAGE = 500
 LOOKED_AT = 20  # answers read to decide whether questions are yes/no questions
 SKIPPED = "skipped"  # both what it said and how: a rotation that was not asked, since an earlier one was wrong
 COLUMNS = [
@@ -76,13 +76,6 @@ def as_frame(
             letters = (letter_of(said, response, sample.labels), letter_of(key, response, sample.labels))
             rows.append((*about, key, response.variant, said, how, said == key, response.pk, *letters))
     return _with_skipped(pd.DataFrame(rows, columns=COLUMNS))
-
-
-def letter_of(option: str, response: Any, labels: tuple[str, ...]) -> str:
-    """The label that stood before an option of the sample when this response was given (CircularEval moves them)."""
-    shift = shift_of(response.variant)
-    shown = (label for label in labels if shown_as(label, labels, shift=shift, order=response.option_order) == option)
-    return next(shown, option)
 
 
 def _with_skipped(frame: pd.DataFrame) -> pd.DataFrame:

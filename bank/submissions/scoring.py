@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
@@ -17,11 +17,11 @@ import bank.criteria
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
-from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
+from bank.marking import CHOICE, YES, YES_NO, Answer, KeyedSample, chosen_option
+from bank.models import Response, ResponseMark, Submission, SubmissionRules, SubmissionScore
 from bank.models.submissions import new_seed
 from bank.submissions import ladder, quota
-from stats.answer_text import answer_in, option_in
-from stats.answers import choice_scores, shown_as, yes_no_scores
+from stats.answers import choice_scores, yes_no_scores
 from stats.disclosure import MIN_SAMPLES
 from stats.proportions import rate
 from stats.results import Estimate
@@ -52,8 +52,6 @@ def even_seed(clusters: Counter[str]) -> str:
 
 
 PAGE = 500
-CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO
-YES = {"yes": 1, "no": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +96,6 @@ class Part:
 
 
 Parts = dict[Part, list[MarkedSample]]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedSample:
-    """An answered sample, with what scoring needs."""
-
-    pk: int
-    split: str
-    labels: tuple[str, ...]
-    cluster: str
-    path: str  # of its capability, from the top
-
-    @classmethod
-    def from_sample(cls, sample: Sample) -> "KeyedSample":
-        return cls(sample.pk, sample.split, tuple(sample.options), sample.cluster, sample.capability_path)
-
-    @property
-    def level(self) -> str:
-        return self.path.split(" / ", 1)[0]
-
-    def kind_of(self, key: str) -> tuple[str, str] | None:
-        """The kind of question and the key as answers state it; None if no rule can read the key."""
-        key = key.strip()
-        if self.labels:
-            return (CHOICE, key) if key in self.labels else None
-        return (YES_NO, key.lower()) if key.lower() in YES else None
 
 
 def score(submission: Submission, rules: SubmissionRules) -> bool:
@@ -185,7 +157,7 @@ def _readings(samples: Iterable[KeyedSample], answers: Mapping[int, list[Respons
             yield from (_reading(response, sample.labels) for response in answers[sample.pk])
 
 
-def _reading(response: "Answer", labels: tuple[str, ...]) -> str:
+def _reading(response: Answer, labels: tuple[str, ...]) -> str:
     """Whether a response names an option; this needs no key."""
     if response.status != Response.Status.OK:
         return "no_text"
@@ -314,40 +286,9 @@ def _mark(
     return marked, marks
 
 
-class Answer(Protocol):
-    """The part of a response that is compared."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def variant(self) -> str: ...
-    @property
-    def option_order(self) -> Any: ...
-
-
-def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
-    """The option that a response chose, as the sample names it; yes or no without options; empty for none."""
-    if response.status != Response.Status.OK:
-        return ""
-    if not labels:
-        answer = answer_in(response.text)
-        return "" if answer is None else "yes" if answer else "no"
-    label = option_in(response.text, labels)
-    if label is None:
-        return ""
-    return shown_as(label, labels, shift=shift_of(response.variant), order=response.option_order)
-
-
 def _chosen_options(responses: Iterable[Answer], labels: tuple[str, ...]) -> dict[str, str]:
     """By variant."""
     return {response.variant: chosen_option(response, labels) for response in responses}
-
-
-def shift_of(variant: str) -> int:
-    """By how many places the options stood rotated (CircularEval)."""
-    return int(variant.rpartition("-")[2]) if variant else 0
 
 
 def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRules) -> Parts:

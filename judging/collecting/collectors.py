@@ -225,7 +225,7 @@ class RightAnswers:
 
     def mark(self, sample: Sample, answer: Response) -> None:
         """Note whether an answer names a wrong option by its label. What nobody can read is not wrong."""
-        from bank.submissions.scoring import chosen_option  # loads numpy, which most workers never need
+        from bank.marking import chosen_option  # loads numpy, which most workers never need
 
         chosen = chosen_option(answer, tuple(sample.options))
         if sample.pk in self.keys and chosen not in ("", self.keys[sample.pk].strip()):
