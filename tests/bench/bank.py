@@ -57,7 +57,7 @@ def fill(*, samples: int = SAMPLES, models: int = MODELS) -> Benchmark:
                     *(pk, benchmark.pk, f"s{n}", f"Describe number {n} of the series; say what is odd. " * 4, "", "en"),
                     *(("open-ended", "closed-ended", "compound")[n % 3], "{}", "dev" if n % 10 else "test"),
                     *(leaves[n * 31 % len(leaves)], "made for the measurement", "", json.dumps({"number": n}), "[]"),
-                    *("approved" if n % 200 else "draft", n, "", 2 * (n % 50 == 0) | 8 * (n % 70 == 0)),
+                    *("approved" if n % 200 else "draft", n, 2 * (n % 50 == 0) | 8 * (n % 70 == 0)),
                 )
                 for n, pk in zip(numbers, pks, strict=True)
             ],
