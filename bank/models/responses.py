@@ -118,7 +118,7 @@ class Response(models.Model):
         SUBMISSION = "submission"
         UNTRUSTED = "untrusted"  # staff say so: it may hold instructions to a judge
 
-    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="responses", db_index=False)  # see Meta
+    sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="responses")
     model = models.ForeignKey(EvaluatedModel, on_delete=models.PROTECT, related_name="responses")
     variant = models.CharField(max_length=60, blank=True)
     text = models.TextField(blank=True)
