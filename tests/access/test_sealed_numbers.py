@@ -21,6 +21,7 @@ from annotations.models import CampaignItem
 from bank import exposure
 from bank.models import Capability, Item, Response, Submission
 from bank.samples.items import ItemSpec, ensure_items, make_items, plan_items
+from bank.submissions import actions as submissions
 from judging.models import Judgment, Run
 from leaderboard.submissions import standing
 from tests.access.test_sealing import API, judged, pairs_with, questions, rows_of, secrets_of, submit
@@ -69,6 +70,36 @@ def test_views_of_a_hidden_split_differ_in_all_of_it_or_in_nothing(table, partly
         for row in answer.json() if answer.status_code == 200 else ():
             assert row["n"] in whole | opened, (chosen, row)
             assert {level["n"] for level in (row.get("levels") or {}).values()} <= opened, (chosen, row)
+
+
+@pytest.mark.parametrize("table", ["models", "judges", "bias", "agreement", "places"])
+def test_before_and_after_a_submission_is_withdrawn_a_view_counts_all_of_what_is_hidden_in_it_or_nothing(
+    table, partly_hidden, people, client_of
+):
+    """Who submits a few answers of the hidden split and takes them back would read verdicts about these alone."""
+    few = partly_hidden.samples.filter(position__lt=OPEN + 3).values_list("key", flat=True)
+    submit(people, partly_hidden, "partly-few", "It counts.", keys=few)
+    assert Submission.objects.get().state == "failed", "a split is answered as a whole"
+    submit(people, partly_hidden, "partly-mine", "It counts.")
+    make_items(plan_items(kind="pair", benchmark=partly_hidden, models=["partly-mine"], anchor="partly-lark"))
+    mine = Item.objects.filter(sample__benchmark=partly_hidden, outside=True)
+    assert mine.count() == OPEN + HIDDEN
+    judged(partly_hidden, coin(4), judge="fair", held=exposure.NOTHING, protocol="pair")
+    label_everything(partly_hidden, people, overlap=1)
+
+    def counted(role):
+        answer = client_of(role).get(f"{API}/leaderboards/{table}/?benchmark=partly&kind=pair&source=fair")
+        rows = answer.json() if answer.status_code == 200 else []
+        return {(row.get("model"), row.get("judge"), row.get("metric")): row["n"] for row in rows}
+
+    before = {role: counted(role) for role in BELOW}
+    submission = Submission.objects.get(name="partly-mine")
+    submissions.withdraw(by=people["researcher"], submission=submission, now=timezone.now())
+    cache.clear()
+    for role in BELOW:
+        after = counted(role)
+        gone = {name: n - after.get(name, 0) for name, n in before[role].items()}
+        assert set(gone.values()) <= {0, OPEN, OPEN + HIDDEN}, (role, gone)
 
 
 def test_numbers_by_order_count_the_items_of_the_accuracy_beside_them_and_none_that_is_hidden(
