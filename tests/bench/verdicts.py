@@ -13,7 +13,7 @@ from pathlib import Path
 from django.db import connection
 
 from tests.bench import importing
-from tests.bench.parts import Result, cpu, database, without_data
+from tests.bench.parts import Result, cpu, cpus, database, without_data
 
 SAMPLES, MODELS, PAIRS, PEOPLE = 10_000, 11, 50, 5
 ANALYSIS = 500  # characters
@@ -69,8 +69,8 @@ def _exported(folder: Path) -> Iterator[Result]:
             return b"".join(exports.file_pieces(what="labels", shape="jsonl", benchmark=benchmark, asked=asked))
 
         rows = [orjson.loads(line) for line in made().splitlines()]
-        dumped = cpu(lambda: [orjson.dumps(row) for row in rows], best_of=3)
-        yield Result("export labels, beside orjson.dumps of the rows", dumped, cpu(made, best_of=2), 12)
+        dumped, taken = cpus(lambda: [orjson.dumps(row) for row in rows], made)
+        yield Result("export labels, beside orjson.dumps of the rows", dumped, taken, 12)
     connection.close()
 
 
