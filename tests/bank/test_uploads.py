@@ -106,6 +106,16 @@ def test_a_request_that_another_overtook_changes_nothing(people):
     assert sorted(path.name for path in (staging.folder(upload) / "pieces").iterdir()) == sorted(upload.pieces)
 
 
+def test_an_upload_in_too_many_pieces_is_refused_in_words(people, monkeypatch):
+    monkeypatch.setattr(actions, "MOST_PIECES", 3)
+    upload = actions.start(by=people["curator"], files=[("x.jsonl", 10)])
+    for offset in range(3):
+        actions.receive(upload=upload, offset=offset, length=1, pieces=[b"0"])
+    with pytest.raises(actions.BadInput, match="larger ones"):
+        actions.receive(upload=upload, offset=3, length=1, pieces=[b"0"])
+    assert len(list((staging.folder(upload) / "pieces").iterdir())) == 3
+
+
 def test_an_offset_that_is_no_number_is_an_error(api):
     pk = begin(api, {"x": b"0123"}).json()["id"]
     for header in ("", "-1", "1.5", "٣", "1e3", "9" * 30):

@@ -26,6 +26,7 @@ from bank.samples.benchmarks import find_benchmark
 
 CHUNK = 8 * 2**20  # the size of a browser's pieces
 MAX_CHUNK = 64 * 2**20
+MOST_PIECES = 20_000  # of one upload: each is a file and a name in its row
 PIECE = 256 * 2**10  # the most in memory at once
 KEPT = timedelta(hours=24)  # how long files wait for confirmation, and problem lists are kept
 SPARE = 256 * 2**20  # bytes that stay free on the disk
@@ -114,6 +115,8 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
         raise WrongOffset(upload.received)
     if offset + length > upload.size:
         raise BadInput("This is more than was announced.")
+    if len(upload.pieces) >= MOST_PIECES:
+        raise BadInput(f"It came in {MOST_PIECES:,} pieces already. Send it again in larger ones.")
     name, written, digest = staging.write(upload, pieces=pieces, most=length)
     if sha256 and not hmac.compare_digest(sha256.lower(), digest):
         staging.remove_file(upload, f"pieces/{name}")
