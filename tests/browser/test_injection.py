@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from accounts.crypto import EncryptedFloatField, EncryptedJSONField, EncryptedTextField
 from annotations.labels.actions import submit_label
-from bank.models import Capability, Sample
+from bank.models import Capability, Sample, Upload
 from tests.access.test_routes import TABLE
 from tests.access.world import PUBLIC, routes
 from tests.browser.conftest import opened
@@ -50,7 +50,7 @@ PAYLOADS = [
 # Words of the program's own, by which code finds its way; nobody writes them.
 OURS = {
     *("username", "password", "email", "protocol", "template", "order", "base_url", "baseline", "key_env", "origin"),
-    *("settings_hash", "items_hash", "idempotency_key", "variant", "format", "source_format"),
+    *("settings_hash", "items_hash", "idempotency_key", "variant", "format", "source_format", "folder", "secret"),
 }
 # In the query of an address of ours a payload is a search like any other.
 CHECK = """() => { const hostOf = (value) => { try { return new URL(value, location).host } catch { return value } };
@@ -95,6 +95,11 @@ def fill():
                         change(model._base_manager.filter(pk=row.pk), **{field.name: text})
                 elif text:
                     model._base_manager.filter(pk=row.pk).update(**{field.name: text})
+    for upload in Upload.objects.all():  # what its file says
+        for sample in upload.shown["preview"]:
+            payload = "\n\n".join(PAYLOADS)
+            sample |= {"key": payload, "instruction": payload, "hint": payload, "options": {payload: payload}}
+        upload.save(update_fields=["shown"])
     Capability.objects.update(path=models.F("name"))  # a path is made of names
     Sample.objects.update(options={"A": PAYLOADS[0], PAYLOADS[3]: PAYLOADS[4]}, metadata={PAYLOADS[0]: PAYLOADS[1]})
 
