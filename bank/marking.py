@@ -8,6 +8,7 @@ from bank.models import Response, Sample, SubmissionScore
 from stats.answer_text import answer_in, option_in
 from stats.answers import shown_as
 
+PAGE = 500  # samples whose keys are read at once
 CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO
 YES = {"yes": 1, "no": 0}
 

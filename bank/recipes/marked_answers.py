@@ -13,14 +13,13 @@ import pandas as pd
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
-from bank.marking import option_behind, yes_or_no
+from bank.marking import PAGE, option_behind, yes_or_no
 from bank.models import Benchmark, Recipe, Response, Sample
 from bank.recipes.spec import PLAIN, YES_NO, Nearest, Numbers, Spec, Tree
 from bank.recipes.verbalizers import named
 from stats.answer_text import option_in
 from stats.desiderata import softmax, tree_credit
 
-PAGE = 500
 CIRCULAR = "circular-"
 COLUMNS = [
     *("model", "response", "sample", "key", "split", "path", "group", "language", "options", "condition", "rotation"),

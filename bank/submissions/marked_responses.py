@@ -13,13 +13,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
-from bank.marking import KeyedSample, chosen_option, letter_of
+from bank.marking import PAGE, KeyedSample, chosen_option, letter_of
 from bank.models import Benchmark, Response, Sample, Submission
 from stats.answer_text import answer_in, pope_answer
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
 UNASKED = "unasked"  # the text names no option, and the judge who reads such texts was not asked about it
-PAGE = 500
 LOOKED_AT = 20  # answers read to decide whether questions are yes/no questions
 SKIPPED = "skipped"  # both what it said and how: a rotation that was not asked, since an earlier one was wrong
 COLUMNS = [

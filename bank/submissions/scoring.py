@@ -17,7 +17,7 @@ import bank.criteria
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
-from bank.marking import CHOICE, YES, YES_NO, Answer, KeyedSample, chosen_option
+from bank.marking import CHOICE, PAGE, YES, YES_NO, Answer, KeyedSample, chosen_option
 from bank.models import Response, ResponseMark, Submission, SubmissionRules, SubmissionScore
 from bank.models.submissions import new_seed
 from bank.submissions import ladder, quota
@@ -49,9 +49,6 @@ def even_seed(clusters: Counter[str]) -> str:
 
 
 # ---- scoring ----
-
-
-PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)

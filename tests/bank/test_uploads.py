@@ -106,6 +106,29 @@ def test_a_request_that_another_overtook_changes_nothing(people):
     assert sorted(path.name for path in (staging.folder(upload) / "pieces").iterdir()) == sorted(upload.pieces)
 
 
+def test_a_piece_that_comes_in_while_its_upload_is_cancelled_is_refused_in_words_and_leaves_nothing(people, settings):
+    upload = actions.start(by=people["curator"], files=[("x.jsonl", 10)])
+
+    def cancelled():
+        yield b"012"
+        assert actions.cancel(upload=Upload.objects.get())
+        yield b"345"
+
+    with pytest.raises(actions.WrongState, match="has ended"):
+        actions.receive(upload=upload, offset=0, length=6, pieces=cancelled())
+    assert Upload.objects.get().state == "cancelled"
+    assert left_behind(settings) == []
+
+
+def test_a_worker_that_unpacks_for_minutes_is_not_said_to_be_missing(sent):
+    upload = sent(bundle())
+    long_ago = timezone.now() - timedelta(minutes=5)
+    Upload.objects.filter(pk=upload.pk).update(tries=1, state="checking", changed_at=long_ago)
+    assert not Upload.objects.get().is_held
+    worker.ProgressReporter(upload, lambda: False).cancelled()
+    assert Upload.objects.get().is_held
+
+
 def test_an_upload_in_too_many_pieces_is_refused_in_words(people, monkeypatch):
     monkeypatch.setattr(actions, "MOST_PIECES", 3)
     upload = actions.start(by=people["curator"], files=[("x.jsonl", 10)])

@@ -117,7 +117,10 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
         raise BadInput("This is more than was announced.")
     if len(upload.pieces) >= MOST_PIECES:
         raise BadInput(f"It came in {MOST_PIECES:,} pieces already. Send it again in larger ones.")
-    name, written, digest = staging.write(upload, pieces=pieces, most=length)
+    try:
+        name, written, digest = staging.write(upload, pieces=pieces, most=length)
+    except FileNotFoundError:  # it was cancelled while the piece came in, and its folder is gone
+        raise WrongState("This upload has ended.") from None
     if sha256 and not hmac.compare_digest(sha256.lower(), digest):
         staging.remove_file(upload, f"pieces/{name}")
         raise BadInput("The piece came in damaged (its SHA-256 is another). Send it again.")

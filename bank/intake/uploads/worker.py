@@ -32,6 +32,7 @@ from bank.picked import filled
 
 log = logging.getLogger(__name__)
 TELL_EVERY = 0.3  # seconds
+LIVES_EVERY = 10.0  # seconds after which it says that it lives, also where no row was read meanwhile
 REASONS = 30  # kinds of problems that the page shows
 FIRST = 5  # rows of each
 TRIES = 5
@@ -58,6 +59,9 @@ class ProgressReporter:
 
     def cancelled(self) -> bool:
         now = time.monotonic()
+        if now - self.told >= LIVES_EVERY:
+            self.told = now
+            Upload.objects.filter(pk=self.upload.pk).update(changed_at=timezone.now())
         if now - self.looked >= TELL_EVERY:
             self.looked = now
             self.wish = cancel_requested(self.upload)
