@@ -115,18 +115,13 @@ def label_studio(what: str, benchmark: Benchmark, asked: ExportRequest) -> Itera
     as local files. Raises BadInput.
     """
     campaign = asked_of(benchmark, asked)
-    return exports.zip_of(_label_studio_files(campaign, _tasks_to_label(campaign)))
+    return exports.zip_of(_label_studio_files(campaign, ((task, {}) for task in _tasks(campaign.campaign))))
 
 
 def labelled_label_studio(what: str, benchmark: Benchmark, asked: ExportRequest) -> Iterator[bytes]:
     """The same project with the campaign's labels as annotations, by pseudonym unless ``asked.names``."""
     campaign = asked_of(benchmark, asked)
     return exports.zip_of(_label_studio_files(campaign, _labelled_tasks(campaign, asked)))
-
-
-def _tasks_to_label(asked: Asked) -> Iterator[tuple[Task, dict[str, Any]]]:
-    for task in _tasks(asked.campaign):
-        yield task, {}
 
 
 def _labelled_tasks(asked: Asked, request: ExportRequest) -> Iterator[tuple[Task, dict[str, Any]]]:
@@ -156,12 +151,14 @@ def _annotation(record: dict[str, Any], task: Task, asked: Asked) -> dict[str, A
     """
     said = _said(record, task.about["responses"])
     regions: list[tuple[str, str, str, Any]] = []
-    if asked.column == "ranking":
+    if said is None:
+        pass  # flags or a comment alone
+    elif asked.column == "ranking":
         has_places = asked.ballot.settings["ties"] or any(len(group) > 1 for group in said)
         in_places = {str(place): group for place, group in enumerate(said, 1)}
         ranked = in_places if has_places else {"ranking": [one for (one,) in said]}
         regions.append(("ranking", "answers", "ranker", ranked))
-    elif said is not None:
+    else:
         regions.append((asked.column, "instruction", "choices", [_option(said)]))
     if record.get("flags"):
         regions.append(("flags", "instruction", "choices", record["flags"]))

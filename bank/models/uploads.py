@@ -1,7 +1,7 @@
 """Files that staff send to be checked and imported."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -45,6 +45,7 @@ class Upload(models.Model):
     TOLD = timedelta(minutes=1)  # a worker that is at it says so more often
     WORKED = (State.RECEIVED, State.CHECKING, State.IMPORTING)
     ENDED = (State.DONE, State.FAILED, State.CANCELLED)
+    AT_THE_END: ClassVar[dict[str, Any]] = {"shown": {}, "pieces": [], "cancelling": False}  # what goes with its files
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=255)  # as it was dropped: shown, never used as a path
@@ -89,7 +90,7 @@ class Upload(models.Model):
         if to not in (self.State.FAILED, self.State.CANCELLED):
             unmoved = unmoved.filter(cancelling=False)
         if to in self.ENDED:
-            values |= {"shown": {}, "cancelling": False}
+            values |= self.AT_THE_END
         return bool(unmoved.update(state=to, changed_at=timezone.now(), **values))
 
     @property

@@ -8,7 +8,10 @@ import xml.etree.ElementTree as xml
 import zipfile
 
 import pytest
+from django.utils import timezone
 
+from annotations.assignment.leases import next_assignment
+from annotations.labels.actions import submit_label
 from annotations.models import Campaign, Label
 from bank.intake import exports
 from bank.intake.exports import ExportRequest
@@ -184,6 +187,16 @@ def test_labels_leave_with_their_tasks_as_label_studio_has_them_and_come_back_fr
     back = run_import(path=write("back.json", made), **options)["labels"]
     assert (back.problems, back.made["labels"]) == ([], len(tasks))
     assert verdicts() == before
+
+
+def test_a_label_that_says_nothing_of_the_answers_leaves_with_its_flags():
+    campaign, annotator = kinds.campaign_of("batch")
+    while shown := next_assignment(campaign=campaign, annotator=annotator, now=timezone.now()):
+        verdict = {"ranking": [[place] for place in range(4)]}
+        submit_label(assignment=shown, verdict=verdict, flags=["image"], now=timezone.now())
+    Label.objects.update(ranking=None)
+    annotations = [one for task in labelled(campaign) for one in task["annotations"]]
+    assert [[region["from_name"] for region in one["result"]] for one in annotations] == [["flags"]] * 2
 
 
 def test_a_task_that_nobody_labelled_leaves_without_annotations():

@@ -194,7 +194,7 @@ def cancel(*, upload: Upload) -> bool:
     this = Upload.objects.filter(pk=upload.pk)
     begun = this.filter(state__in=Upload.WORKED, tries__gt=0)
     idle = this.exclude(state__in=Upload.ENDED).exclude(state__in=Upload.WORKED, tries__gt=0)
-    ended = idle.update(state=Upload.State.CANCELLED, shown={}, changed_at=timezone.now())
+    ended = idle.update(state=Upload.State.CANCELLED, changed_at=timezone.now(), **Upload.AT_THE_END)
     if ended:
         staging.remove(upload)
     elif begun.update(cancelling=True):
