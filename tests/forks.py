@@ -186,7 +186,7 @@ def _serve(parent: int) -> list[str]:
         os.environ.clear()
         os.environ.update(environment)
         if environment.get("PYTHONUNBUFFERED"):
-            sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
+            sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] (write_through leaves it in the buffer)
         return arguments
     os._exit(0)
 
