@@ -1,9 +1,8 @@
 """Labels from files, stored in a closed campaign, by annotators who need no account."""
 
-from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import compress
 from typing import Any
 
@@ -22,42 +21,32 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
-from bank.database import bulk, chunks
+from bank.database import bulk
 from bank.errors import BadInput
 from bank.intake.formats.reading import Row
 from bank.intake.formats.records import ComparedRecord, Ref, Revision
-from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
-from bank.intake.imports.context import FIRST_PENDING, ImportContext
-from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
+from bank.intake.imports.context import ImportContext
+from bank.intake.imports.items import Block, VerdictItems, block_of, describe
 from bank.intake.imports.provenance import Closing
-from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, is_of_categories, turned
-from bank.samples.items import ItemSpec, StoredItem
+from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
+from bank.models.verdict import COLUMNS, LABEL, is_of_categories, turned
 from judging.models import Judgment
 from judging.protocols import settings_hash
 
-OWN = ("seconds", "comment", "flags", "changed_late")
-Two = tuple[int | None, int | None]  # judgments whose analyses are compared
-NEITHER: Two = (None, None)
-Place = tuple[str, int, Two]  # a campaign's name, an item's number and what of it is compared
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Labels to store, by column. Items by number, see VerdictItems; campaign items by theirs, see ``_places``."""
-
-    protocols: dict[str, str]  # of the batch's campaigns, for those that are new
-    new_items: NewItems
-    simulated: set[str]  # annotators that a row says are
-    members: list[tuple[str, str]]  # new ones: campaign, annotator
-    new_places: list[tuple[str, int, Two, int]]  # new campaign items: campaign, item, what is compared, position
-    campaigns: bulk.Column
-    annotators: bulk.Column
-    items: list[int]
-    places: list[int]
-    assignments: dict[str, bulk.Column]  # as the database takes them
-    labels: dict[str, bulk.Column]
-    revisions: list[tuple[int, dict[str, Any]]]  # the row of the label, and what it was
+STAGED = "staged_label"
+OWN = (*COLUMNS, "seconds", "comment", "flags", "changed_late", "created_at", "changed_at")
+ABOUT = "JOIN staged_about about ON about.i = staged.i JOIN staged_item item ON item.k = about.k"
+SWAPPED = [1, 0]
+# What tells the labels of a campaign apart: an item, and perhaps two judgments of it whose analyses are compared.
+ASKED = ("staged.campaign", "about.k", "staged.reviewed", "staged.against")
+OF_STORED = f"""{ABOUT} JOIN staged_campaign named ON named.campaign = staged.campaign
+    JOIN annotations_label stored ON stored.item_id = item.item
+    JOIN annotations_campaign campaign ON campaign.id = stored.campaign_id AND campaign.name = named.name
+    JOIN annotations_annotator annotator ON annotator.id = stored.annotator_id AND annotator.name = staged.annotator
+    JOIN annotations_assignment assignment ON assignment.id = stored.assignment_id
+    JOIN annotations_campaignitem place ON place.id = assignment.campaign_item_id
+        AND coalesce(place.reviewed_id, 0) = staged.reviewed AND coalesce(place.against_id, 0) = staged.against"""
 
 
 class LabelImporter:
@@ -66,233 +55,367 @@ class LabelImporter:
     All rows go to ``context.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
     Some protocols have a campaign of their own, see ``ballots.alone``. Labels that name nobody are by
     ``context.annotator``.
+
+    Staged are: the labels; ``staged_campaign`` and ``staged_annotator``, what they name; ``staged_compared``, the
+    judgments whose analyses they compare; ``staged_revision``, what they were before; ``staged_asked``, the campaign
+    items that they are on; ``staged_slot``, which of these and which slot of it each label takes.
     """
 
     def __init__(self, context: ImportContext) -> None:
-        self.context, self.now = context, timezone.now()
+        self.context, self.stage, self.now = context, context.stage, timezone.now()
         self.items = VerdictItems(context)
-        self.seen = SeenNames()
-        self.campaigns = {
+        self.stored = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
-        self.alone = {name: ballots.alone(campaign.protocol) for name, campaign in self.campaigns.items()}
+        self.alone = {name: ballots.alone(campaign.protocol) for name, campaign in self.stored.items()}
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
-        self.annotators = {a.name: a.pk for a in Annotator.objects.filter(origin=context.slug)}
-        self.pending_names: dict[str, set[str]] = defaultdict(set)
-        self.pending_labels = self.pending_revisions = self.pending_members = 0
-        self.members: dict[str, set[str]] = {}  # annotators of each campaign, pending ones included
-        self.place_numbers = NameIndex()  # campaign items by Place, as far as they were looked for
-        self.slots = array("i")  # taken ones of each pending campaign item
-        self.stored_slots: dict[int, int] = {}  # the same of campaign items that were there before, by id
-        self.changed: set[int] = set()  # of those, the ones that get labels
-        self.positions: dict[str, int] = {}  # the next free one, by campaign
-        self.most: dict[str, int] = {}  # labels of one item, by campaign
-        self.closing, self.closed_now = Closing(context), set[str]()  # campaigns that the import closes
+        self.numbers: dict[str, int] = {}  # of campaigns that the file names
+        self.protocols: dict[str, str] = {}  # of each campaign that gets labels, that of its first
+        self.campaigns: dict[str, Campaign] = {}  # the same, stored or made
+        self.simulated: set[str] = set()  # annotators of whom a row says it
+        self.new_annotators: list[str] = []
+        self.members: list[tuple[str, str]] = []  # new ones: campaign, annotator
+        self.closing, self.closed_now = Closing(context), list[str]()  # campaigns that the import closes
+        self.rows = self.compared = self.revisions = self.new_places = 0  # so many of each are staged
+        make = self.stage.make
+        numbers = dict.fromkeys(("place", "i", "campaign", "compares", "reviewed", "against", "back"), NUMBER)
+        make(STAGED, n=KEY, **numbers, annotator=TEXT, protocol=TEXT, shown=TEXT, **columns_of(Label, OWN))
+        key = {"judge": TEXT, "protocol": TEXT, "settings_hash": TEXT, "order": TEXT, "repeat": NUMBER}
+        make("staged_compared", m=KEY, n=NUMBER, second=NUMBER, **key, judgment=NUMBER)
+        make("staged_revision", n=KEY, label=NUMBER, revision=TEXT)
+        asked = ("campaign", "k", "reviewed", "against", "added", "item", "taken", "position", "number")
+        make("staged_asked", p=KEY, **dict.fromkeys(asked, NUMBER))
+        make("staged_new_place", n=KEY, p=NUMBER)
+        make("staged_slot", n=KEY, p=NUMBER, slot=NUMBER)
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
+    def check(self, rows: list[Row], report: Report) -> None:
         block = self._with_annotator(block_of(rows), report)
-        block, specs = self.items.resolved(block, report)
-        if not specs:
-            return None
-        stored_items = self.items.find(block, specs)
-        block, specs = self._with_compared(block, specs, stored_items, report)
-        if not specs:
-            return None
-        block = self._without_stored(self._about_items(block, specs, stored_items), report)
+        if not len(block):
+            return
         columns = block.columns
-        campaigns, annotators = columns["campaign"], columns["annotator"]
-        numbers, new_items = self.items.announce(columns["spec"], stored_items, report)
-        self._count(report, "campaigns", set(campaigns) - self.campaigns.keys())
-        self._count(report, "annotators", set(annotators) - self.annotators.keys())
-        report.made["labels"] += len(block)
-        report.closing += self.closing.count(columns["spec"])
-        report.closing_stored += sum(map(self._close, dict.fromkeys(campaigns)))
-        self.pending_labels += len(block)
-        members = self._new_members(dict.fromkeys(zip(campaigns, annotators, strict=True)))
-        places, new_places = self._places(list(zip(campaigns, numbers, columns["two"], strict=True)))
-        slots = self._taken_slots(campaigns, places)
-        revisions = [(row, revision) for row, earlier in enumerate(columns["revisions"]) for revision in earlier]
-        self.pending_revisions += len(revisions)
-        if not (self.context.writes and len(block)):
-            return None
-        at = [moment or self.now for moment in columns["at"]]
-        assignments: dict[str, bulk.Column] = {
-            "order": columns["shown"],
-            "state": [Assignment.State.SUBMITTED.value] * len(at),
-            "slot": slots,
-            "leased_at": at,
-            "lease_until": at,
+        campaigns = self._campaign_names(columns)
+        first = self.rows + 1
+        columns["created_at"] = columns["changed_at"] = [moment or self.now for moment in columns["at"]]
+        nothing = bulk.Constant(0, len(block))
+        own: dict[str, bulk.Column] = {
+            "n": range(first, first + len(block)),
+            "place": self.stage.places(block.places),
+            "i": self.items.put(block),
+            "campaign": [self.numbers.setdefault(name, len(self.numbers) + 1) for name in campaigns],
+            "protocol": [name or kind for name, kind in zip(columns["protocol"], columns["kind"], strict=True)],
+            "compares": [int(bool(compared)) for compared in columns["compared"]],
+            "reviewed": nothing,
+            "against": nothing,
+            "back": nothing,
+            "annotator": columns["annotator"],
+            "shown": [
+                describe(tuple(range(2 if compared else len(responses))))
+                for compared, responses in zip(columns["compared"], columns["responses"], strict=True)
+            ],
         }
-        labels = {"created_at": at, "changed_at": at} | {name: columns[name] for name in (*COLUMNS, *OWN)}
-        return Batch(
-            protocols=_protocols(columns),
-            new_items=new_items,
-            simulated=set(compress(annotators, columns["simulated"])),
-            members=members,
-            new_places=new_places,
-            campaigns=bulk.compact(campaigns),
-            annotators=bulk.compact(annotators),
-            items=numbers,
-            places=places,
-            assignments=bulk.prepared(Assignment, assignments),
-            labels=bulk.prepared(Label, labels),
-            revisions=revisions,
+        self.stage.put(STAGED, own | bulk.prepared(Label, {name: columns[name] for name in OWN}))
+        self.simulated |= set(compress(columns["annotator"], columns["simulated"]))
+        self._put_compared(first, columns)
+        self._put_revisions(first, columns["revisions"])
+        self.rows += len(block)
+
+    def _put_compared(self, first: int, columns: Mapping[str, Sequence[Any]]) -> None:
+        rows = [
+            (first + row, second, *_key(named, refs))
+            for row, (compared, refs) in enumerate(zip(columns["compared"], columns["responses"], strict=True))
+            for second, named in enumerate(compared)
+        ]
+        if rows:
+            names = ("n", "second", "judge", "protocol", "settings_hash", "order", "repeat")
+            numbers = {"m": range(self.compared + 1, self.compared + len(rows) + 1)}
+            self.stage.put("staged_compared", numbers | dict(zip(names, zip(*rows, strict=True), strict=True)))
+            self.compared += len(rows)
+
+    def _put_revisions(self, first: int, revisions: Sequence[Sequence[Revision]]) -> None:
+        rows = [
+            (first + row, json.dumps(_as_json(revision)))
+            for row, earlier in enumerate(revisions)
+            for revision in earlier
+        ]
+        if rows:
+            labels, texts = zip(*rows, strict=True)
+            numbers = range(self.revisions + 1, self.revisions + len(rows) + 1)
+            self.stage.put("staged_revision", {"n": numbers, "label": labels, "revision": texts})
+            self.revisions += len(rows)
+
+    def settle(self, report: Report) -> None:
+        stage = self.stage
+        self.items.settle(STAGED, report)
+        if self.compared:
+            self._find_compared(report)
+        if not stage.span(STAGED):
+            return
+        report.made["items"] += 0  # told first
+        self.items.turn(STAGED, "shown", if_="AND verdict.compares = 0")
+        self._put_campaigns(self.stored)
+        key = dict.fromkeys(ASKED, NUMBER) | {"staged.annotator": TEXT}
+        for where, first, annotator in stage.repeated(STAGED, ABOUT, key, told="annotator"):
+            report.refuse(where, "annotator", f"{first} already has a label of {annotator!r} on this item")
+        for where, is_same in stage.stored(STAGED, OF_STORED, Label, COLUMNS):
+            if is_same:
+                report.unchanged += 1
+            else:
+                report.refuse(where, "choice", "a different verdict is stored for this label")
+        self._refuse_faulty(report)
+        self._find_used()
+        report.made["campaigns"] += len(self.protocols.keys() - self.stored.keys())
+        self._find_annotators(report)
+        report.made["labels"] += stage.number(f"SELECT count(*) FROM {STAGED}")
+        report.closing += self.closing.count(STAGED)
+        report.closing_stored += sum(map(self._close, self.protocols))
+        self.items.announce(STAGED, report)
+        self._find_members()
+        self._find_places()
+
+    def _find_used(self) -> None:
+        names = {number: name for name, number in self.numbers.items()}
+        rows = self.stage.ask(
+            f"""SELECT staged.campaign, staged.protocol FROM {STAGED} staged
+            JOIN (SELECT min(n) AS n FROM {STAGED} GROUP BY campaign) first ON first.n = staged.n ORDER BY staged.n"""
+        )
+        self.protocols = {names[campaign]: protocol for campaign, protocol in rows}
+
+    def _put_campaigns(self, known: Mapping[str, Campaign]) -> None:
+        """The names of campaigns, the ids of those that are known, and how many items these have."""
+        self.stage.make("staged_campaign", campaign=KEY, name=TEXT, stored=NUMBER, items=NUMBER)
+        ids = [known[name].pk if name in known else None for name in self.numbers]
+        items = [CampaignItem.objects.filter(campaign=pk).count() if pk else 0 for pk in ids]
+        named: dict[str, bulk.Column] = {"campaign": list(self.numbers.values()), "name": list(self.numbers)}
+        self.stage.put("staged_campaign", named | {"stored": ids, "items": items})
+
+    def _find_compared(self, report: Report) -> None:
+        """Find the judgments whose analyses are compared, the first that holds a verdict where several are alike, and
+        bring both, and the verdict about them, into the order of a campaign. Rows without two become problems.
+        """
+        for some in self.stage.slices("staged_compared", "m"):
+            rows = self.stage.ask(
+                f"""SELECT turned.positions, compared."order", compared.m FROM staged_compared compared
+                JOIN {STAGED} staged ON staged.n = compared.n JOIN staged_turned turned ON turned.i = staged.i
+                WHERE compared.m BETWEEN %s AND %s""",
+                *some,
+            )
+            orders = [("".join(positions[int(place)] for place in order), m) for positions, order, m in rows]
+            self.stage.change("staged_compared", "m", orders, "order")
+        self.stage.do(
+            f"""UPDATE staged_compared SET judgment = (SELECT min(stored.id) FROM {STAGED} staged {ABOUT}
+                JOIN judging_judge judge ON judge.name = staged_compared.judge
+                JOIN judging_run run ON run.judge_id = judge.id AND run.protocol = staged_compared.protocol
+                    AND run.settings_hash = staged_compared.settings_hash
+                JOIN judging_judgment stored ON stored.run_id = run.id AND stored.item_id = item.item
+                    AND stored."order" = staged_compared."order" AND stored.repeat = staged_compared.repeat
+                    AND stored.status = %s AND {seen(Judgment, "stored")}
+                WHERE staged.n = staged_compared.n)""",
+            Judgment.Status.OK,
+        )
+        for some in self.stage.slices("staged_compared", "m"):
+            self._settle_compared(report, *some)
+        self.stage.do(f"DELETE FROM {STAGED} WHERE compares = 1 AND reviewed = 0")
+
+    def _settle_compared(self, report: Report, first: int, last: int) -> None:
+        rows = self.stage.ask(
+            f"""SELECT staged.n, staged.place, one.judge, two.judge, one.judgment, two.judgment, staged.choice,
+                staged.preference, staged.ranking
+            FROM staged_compared one JOIN staged_compared two ON two.m = one.m + 1
+            JOIN {STAGED} staged ON staged.n = one.n
+            WHERE one.second = 0 AND one.m BETWEEN %s AND %s ORDER BY staged.n""",
+            first,
+            last,
+        )
+        changed = []
+        for number, place, judge, other, one, two, choice, preference, ranking in rows:
+            if not one or not two or one == two:
+                judges = " and ".join(dict.fromkeys((repr(judge), repr(other))))
+                reason = f"there are no two such judgments of this item by {judges}; import the judgments first"
+                report.refuse(self.stage.where(place), "compared", reason)
+                continue
+            verdict = {"choice": choice, "preference": preference, "ranking": ranking and json.loads(ranking)}
+            back = one > two
+            verdict = turned(verdict, order=SWAPPED) if back else verdict
+            said = (verdict["choice"], verdict["preference"], verdict["ranking"] and json.dumps(verdict["ranking"]))
+            changed.append((min(one, two), max(one, two), int(back), "10" if back else "01", *said, number))
+        columns = ("reviewed", "against", "back", "shown", "choice", "preference", "ranking")
+        self.stage.change(STAGED, "n", changed, *columns)
+
+    def _refuse_faulty(self, report: Report) -> None:
+        """Rows of a protocol whose labels cannot go to the campaign where they should."""
+        names = {number: name for name, number in self.numbers.items()}
+        kinds = self.stage.ask(f"SELECT campaign, protocol FROM {STAGED} GROUP BY campaign, protocol ORDER BY min(n)")
+        for campaign, protocol in kinds:
+            reason = self._fault(names[campaign], ballots.alone(protocol))
+            if not reason:
+                continue
+            of_kind = f"FROM {STAGED} WHERE campaign = %s AND protocol = %s"
+            for some in self.stage.slices(STAGED):
+                rows = self.stage.ask(
+                    f"SELECT place {of_kind} AND n BETWEEN %s AND %s ORDER BY n", campaign, protocol, *some
+                )
+                for (place,) in rows:
+                    report.refuse(self.stage.where(place), "campaign", reason)
+            self.stage.do(f"DELETE {of_kind}", campaign, protocol)
+
+    def _find_annotators(self, report: Report) -> None:
+        rows = self.stage.ask(
+            f"""SELECT DISTINCT staged.annotator FROM {STAGED} staged LEFT JOIN annotations_annotator stored
+                ON stored.origin = %s AND stored.name = staged.annotator AND {seen(Annotator, "stored")}
+            WHERE stored.id IS NULL""",
+            self.context.slug,
+        )
+        self.new_annotators = sorted(name for (name,) in rows)
+        report.made["annotators"] += len(self.new_annotators)
+
+    def _find_members(self) -> None:
+        """Annotators of a campaign who are no members of it yet."""
+        names = {number: name for name, number in self.numbers.items()}
+        rows = self.stage.ask(
+            f"""SELECT DISTINCT staged.campaign, staged.annotator FROM {STAGED} staged
+            JOIN staged_campaign campaign ON campaign.campaign = staged.campaign
+            LEFT JOIN annotations_annotator annotator ON annotator.origin = %s AND annotator.name = staged.annotator
+            LEFT JOIN annotations_membership stored ON stored.campaign_id = campaign.stored
+                AND stored.annotator_id = annotator.id AND {seen(Membership, "stored")}
+            WHERE stored.id IS NULL""",
+            self.context.slug,
+        )
+        self.members = sorted((names[campaign], annotator) for campaign, annotator in rows)
+
+    def _find_places(self) -> None:
+        """The campaign items that labels are on, and the slot that each label takes: the next of its campaign item."""
+        stage = self.stage
+        stage.look_at(STAGED)
+        stage.do(
+            f"""INSERT INTO staged_asked SELECT row_number() OVER (ORDER BY wanted.n), wanted.campaign, wanted.k,
+                wanted.reviewed, wanted.against, wanted.added, stored.id, coalesce(stored.taken, 0),
+                campaign.items - 1 + row_number()
+                    OVER (PARTITION BY wanted.campaign, stored.id IS NULL ORDER BY wanted.n),
+                CASE WHEN stored.id IS NULL THEN row_number() OVER (PARTITION BY stored.id IS NULL ORDER BY wanted.n)
+                END
+            FROM (SELECT {", ".join(ASKED)}, min(staged.n) AS n, count(*) AS added
+                FROM {STAGED} staged {ABOUT} GROUP BY {", ".join(ASKED)}) wanted
+            JOIN staged_item item ON item.k = wanted.k
+            JOIN staged_campaign campaign ON campaign.campaign = wanted.campaign
+            LEFT JOIN annotations_campaignitem stored ON stored.campaign_id = campaign.stored
+                AND stored.item_id = item.item AND coalesce(stored.reviewed_id, 0) = wanted.reviewed
+                AND coalesce(stored.against_id, 0) = wanted.against AND {seen(CampaignItem, "stored")}"""
+        )
+        stage.index("staged_asked", "k", "campaign")
+        stage.do(
+            f"""INSERT INTO staged_slot
+            SELECT staged.n, asked.p, asked.taken - 1 + row_number() OVER (PARTITION BY asked.p ORDER BY staged.n)
+            FROM {STAGED} staged {ABOUT} JOIN staged_asked asked ON asked.k = about.k
+                AND asked.campaign = staged.campaign AND asked.reviewed = staged.reviewed
+                AND asked.against = staged.against"""
+        )
+        self.new_places = stage.do(
+            "INSERT INTO staged_new_place SELECT number, p FROM staged_asked WHERE number IS NOT NULL ORDER BY number"
         )
 
-    def _with_compared(
-        self, block: Block, specs: list[ItemSpec], stored: Mapping[str, StoredItem], report: Report
-    ) -> tuple[Block, list[ItemSpec]]:
-        """The rows with ``two``, the judgments whose analyses they compare, in the order of a campaign, and ``back``,
-        whether the row names them the other way round. Those whose judgments are not here become problems.
-        """
-        judgments = self._compared_judgments(block, specs, stored)
-        refused = {row for row, two in enumerate(judgments) if two and (0 in two or two[0] == two[1])}
-        for row in sorted(refused):
-            judges = " and ".join(dict.fromkeys(repr(each.judge) for each in block.columns["compared"][row]))
-            reason = f"there are no two such judgments of this item by {judges}; import the judgments first"
-            report.refuse(block.places[row], "compared", reason)
-        block = Block(block.places, block.columns | _in_campaign_order(judgments))
-        if not refused:
-            return block, specs
-        return block.without(refused), [spec for row, spec in enumerate(specs) if row not in refused]
-
-    def _compared_judgments(
-        self, block: Block, specs: list[ItemSpec], stored: Mapping[str, StoredItem]
-    ) -> list[tuple[int, ...]]:
-        """By row the judgments (ids) that it compares, 0 for one that is not here; () where none are compared."""
-        items = [stored[spec.content_hash] for spec in specs]
-        keys_by_row = [
-            [self._key(each, refs, spec, item) for each in compared]
-            for compared, refs, spec, item in zip(
-                block.columns["compared"], block.columns["responses"], specs, items, strict=True
-            )
-        ]
-        known = self._judgments({key[0] for keys in keys_by_row for key in keys})
-        return [tuple(known.get(key, 0) for key in keys) for keys in keys_by_row]
-
-    def _key(self, named: ComparedRecord, refs: Sequence[Ref], spec: ItemSpec, item: StoredItem) -> tuple[Any, ...]:
-        """The key of a judgment: item, judge, protocol, settings, order and repeat."""
-        positions = item.order_of(spec.response_ids)
-        order = describe(tuple(positions[refs.index(ref)] for ref in named.order))
-        return (item.pk, named.judge, named.protocol, settings_hash(named.settings), order, named.repeat)
-
-    def _judgments(self, items: Iterable[int]) -> dict[tuple[Any, ...], int]:
-        """The judgments of these items that hold a verdict, by what tells them; the first, where several are alike."""
-        columns = ("run__judge__name", "run__protocol", "run__settings_hash", "order", "repeat")
-        known: dict[tuple[Any, ...], int] = {}
-        for ids in chunks(pk for pk in items if pk > 0):
-            judgments = Judgment.objects.filter(item__in=ids, status=Judgment.Status.OK).order_by("pk")
-            for pk, *key in judgments.values_list("pk", "item_id", *columns):
-                known.setdefault(tuple(key), pk)
-        return known
-
-    def _about_items(self, block: Block, specs: Sequence[ItemSpec], stored: Mapping[str, StoredItem]) -> Block:
-        """The block with the items, the campaigns and the orders in which answers were shown, and with verdicts and
-        their revisions in canonical order.
-        """
-        items = [stored[spec.content_hash] for spec in specs]
-        orders = _orders(block.columns, specs, items)
-        columns = block.columns | in_canonical_order(block.columns, orders)
-        columns |= {"spec": specs, "item": items, "campaign": self._campaign_names(columns)}
-        columns["shown"] = [
-            describe(tuple(orders.get(row, range(len(item.response_ids) if two == NEITHER else 2))))
-            for row, (item, two) in enumerate(zip(items, columns["two"], strict=True))
-        ]
-        columns["revisions"] = [
-            [_revision(revision, orders.get(row)) for revision in earlier]
-            for row, earlier in enumerate(columns["revisions"])
-        ]
-        return Block(block.places, columns)
-
-    def _without_stored(self, block: Block, report: Report) -> Block:
-        """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
-        columns = block.columns
-        campaigns, items, annotators = columns["campaign"], columns["item"], columns["annotator"]
-        hashes = [spec.content_hash for spec in columns["spec"]]
-        taken = self.seen.claim(list(zip(campaigns, hashes, columns["two"], annotators, strict=True)), block.places)
-        stored = self._stored(items)
-        kept = list(zip(campaigns, map(ballots.alone, columns["protocol"]), strict=True))
-        faults = {each: self._fault(*each) for each in dict.fromkeys(kept)}
-        left_out = set()
-        given = zip(campaigns, items, columns["two"], annotators, strict=True)
-        for row, (campaign, item, two, annotator) in enumerate(given):
-            old = stored.get((campaign, item.pk, *two, annotator))
-            if row in taken:
-                reason = f"{taken[row]} already has a label of {annotator!r} on this item"
-                report.refuse(block.places[row], "annotator", reason)
-            elif old is not None:
-                if old == tuple(columns[name][row] for name in COLUMNS):
-                    report.unchanged += 1
-                else:
-                    report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
-            elif faults[kept[row]]:
-                report.refuse(block.places[row], "campaign", faults[kept[row]])
-            else:
-                continue
-            left_out.add(row)
-        return block.without(left_out) if left_out else block
-
     def _close(self, name: str) -> int:
-        """How many stored labels of a campaign close, since these come with them; counted once."""
-        campaign = self.campaigns.get(name)
-        if self.context.saw_nothing or campaign is None or name in self.closed_now:
+        """How many stored labels of a campaign close, since these come with them."""
+        campaign = self.stored.get(name)
+        if self.context.saw_nothing or campaign is None:
             return 0
-        self.closed_now.add(name)
+        self.closed_now.append(name)
         return self.closing.stored(Label.objects.filter(campaign=campaign, excluded=False), held="campaign__held")
 
     def expected_rows(self) -> dict[type[Model], int]:
+        labels = self.stage.span(STAGED)
         return self.items.expected_rows() | {
-            Annotator: len(self.pending_names["annotators"]),
-            Campaign: len(self.pending_names["campaigns"]),
-            Membership: self.pending_members,
-            CampaignItem: len(self.slots),
-            Assignment: self.pending_labels,
-            Label: self.pending_labels,
-            LabelRevision: self.pending_revisions,
+            Annotator: len(self.new_annotators),
+            Campaign: len(self.protocols.keys() - self.stored.keys()),
+            Membership: len(self.members),
+            CampaignItem: self.new_places,
+            Assignment: labels,
+            Label: labels,
+            LabelRevision: self.revisions,
         }
 
-    def write(self, batch: Batch) -> None:
-        writer = self.context.writer
-        for name, protocol in batch.protocols.items():
-            if name not in self.campaigns:
-                self.campaigns[name] = self._make_campaign(name, protocol)
-        campaign_ids = {name: self.campaigns[name].pk for name in batch.protocols}
-        self._make_annotators(set(batch.annotators), batch.simulated)
-        self.items.write(batch.new_items)
+    def write(self) -> Iterator[int]:
+        writer, stage = self.context.writer, self.stage
+        self.campaigns = {name: self.stored.get(name) or self._make_campaign(name) for name in self.protocols}
+        annotators = self._make_annotators()
         writer.put_objects(
             [
-                Membership(campaign_id=campaign_ids[campaign], annotator_id=self.annotators[annotator])
-                for campaign, annotator in batch.members
+                Membership(campaign=self.campaigns[campaign], annotator_id=annotators[annotator])
+                for campaign, annotator in self.members
             ]
         )
-        self._write_places(batch.new_places, campaign_ids)
-        reserved = writer.reserved(CampaignItem)
-        places = [place if place > 0 else reserved[FIRST_PENDING - place] for place in batch.places]
-        annotators = [self.annotators[name] for name in batch.annotators]
-        campaigns = [campaign_ids[name] for name in batch.campaigns]
-        ids, label_ids = writer.ids(Assignment, len(places)), writer.ids(Label, len(places))
-        assignments: dict[str, bulk.Column] = {"id": ids, "annotator_id": annotators, "campaign_item_id": places}
-        labels: dict[str, bulk.Column] = {"id": label_ids, "assignment_id": ids, "annotator_id": annotators}
-        labels |= {"campaign_id": campaigns, "item_id": self.items.ids(batch.items)}
-        writer.put(Assignment, bulk.completed(Assignment, assignments | batch.assignments))
-        writer.put(Label, bulk.completed(Label, labels | batch.labels))
-        writer.put_objects(
-            [
-                LabelRevision(label_id=label_ids[row], by_id=annotators[row], **revision)
-                for row, revision in batch.revisions
-            ]
-        )
+        writer.flush()
+        self.items.write()
+        self._put_campaigns(self.campaigns)
+        named = "JOIN staged_campaign campaign ON campaign.campaign = {}.campaign"
+        asked = "JOIN staged_asked asked ON asked.p = staged.p JOIN staged_item item ON item.k = asked.k"
+        columns = {
+            "campaign_id": "campaign.stored",
+            "item_id": self.items.pk,
+            "reviewed_id": "nullif(asked.reviewed, 0)",
+            "against_id": "nullif(asked.against, 0)",
+            "position": "asked.position",
+            "taken": "asked.added",
+        }
+        place = writer.numbered(CampaignItem, stage, "staged_new_place")
+        joins = f"{asked} {named.format('asked')}"
+        for _ in writer.copy(CampaignItem, stage, "staged_new_place", joins, {"id": f"staged.n + {place}"} | columns):
+            pass
+        stage.do("UPDATE staged_asked SET item = number + %s WHERE number IS NOT NULL", place)
+        stage.make("staged_annotator", name=f"{TEXT} PRIMARY KEY", id=NUMBER)
+        stage.put("staged_annotator", {"name": list(annotators), "id": list(annotators.values())})
+        by = "JOIN staged_annotator annotator ON annotator.name = staged.annotator"
+        slots = "JOIN staged_slot slot ON slot.n = staged.n JOIN staged_asked asked ON asked.p = slot.p"
+        columns = {
+            "campaign_item_id": "asked.item",
+            "annotator_id": "annotator.id",
+            "order": "staged.shown",
+            "state": f"'{Assignment.State.SUBMITTED}'",
+            "slot": "slot.slot",
+            "leased_at": "staged.created_at",
+            "lease_until": "staged.created_at",
+        }
+        assignment, label = (writer.numbered(model, stage, STAGED) for model in (Assignment, Label))
+        joins = f"{by} {slots}"
+        for _ in writer.copy(Assignment, stage, STAGED, joins, {"id": f"staged.n + {assignment}"} | columns):
+            pass
+        columns = {column: f'staged."{column}"' for column in columns_of(Label, OWN)}
+        columns |= {"id": f"staged.n + {label}", "assignment_id": f"staged.n + {assignment}"}
+        columns |= {"campaign_id": "campaign.stored", "item_id": self.items.pk, "annotator_id": "annotator.id"}
+        yield from writer.copy(Label, stage, STAGED, f"{by} {ABOUT} {named.format('staged')}", columns)
+        self._write_revisions(label)
+
+    def _write_revisions(self, offset: int) -> None:
+        """What labels were before; ``offset`` leads from their numbers to their ids."""
+        for some in self.stage.slices("staged_revision"):
+            rows = self.stage.ask(
+                f"""SELECT staged.n, annotator.id, staged.back, staged.compares, turned.positions, revision.revision
+                FROM staged_revision revision JOIN {STAGED} staged ON staged.n = revision.label
+                JOIN staged_annotator annotator ON annotator.name = staged.annotator
+                LEFT JOIN staged_turned turned ON turned.i = staged.i
+                WHERE revision.n BETWEEN %s AND %s ORDER BY revision.n""",
+                *some,
+            )
+            revisions = []
+            for number, annotator, back, compares, positions, text in rows:
+                order = SWAPPED if back else list(map(int, positions or "")) if not compares else []
+                revisions.append(LabelRevision(label_id=number + offset, by_id=annotator, **_revision(text, order)))
+            self.context.writer.put_objects(revisions)
+            self.context.writer.flush()
 
     def finish(self) -> None:
         """Update the slots of items that existed before; of campaigns what people saw, the overlap and categories."""
-        bulk.update_column(CampaignItem, "taken", {place: self.stored_slots[place] for place in self.changed})
+        stage = self.stage
+        more = stage.ask("SELECT item, taken + added FROM staged_asked WHERE number IS NULL")
+        bulk.update_column(CampaignItem, "taken", dict(more))
         self.items.finish()
         closed_now = [self.campaigns[name].pk for name in self.closed_now]
         Campaign.objects.filter(pk__in=closed_now).update(held=self.context.held)
-        for name, most in self.most.items():
-            Campaign.objects.filter(pk=self.campaigns[name].pk, overlap__lt=most).update(overlap=most)
-            if is_of_categories(self.campaigns[name].protocol):
-                self._keep_categories(self.campaigns[name])
+        most = dict(stage.ask("SELECT campaign, max(taken + added) FROM staged_asked GROUP BY campaign"))
+        for name, campaign in self.campaigns.items():
+            overlap = most[self.numbers[name]]
+            Campaign.objects.filter(pk=campaign.pk, overlap__lt=overlap).update(overlap=overlap)
+            if is_of_categories(campaign.protocol):
+                self._keep_categories(campaign)
 
     def _keep_categories(self, campaign: Campaign) -> None:
         """The campaign's categories are those that somebody gave, unless they are too many for a ballot."""
@@ -321,14 +444,15 @@ class LabelImporter:
 
     def _free(self, name: str) -> str:
         """Campaign names are unique, so for a second benchmark the slug is added."""
-        campaign = self.campaigns.get(name)
+        campaign = self.stored.get(name)
         taken = name in self.taken_names or (campaign and campaign.benchmark != self.context.benchmark)
         return f"{name} ({self.context.slug})" if taken else name
 
     def _fault(self, name: str, alone: str) -> str:
+        """Why labels that are ``alone`` in a campaign cannot go to the one of this name; "" where they can."""
         if name in self.taken_names:
             return f"{name!r} is a campaign with annotators here; choose another with --campaign"
-        campaign = self.campaigns.get(name)
+        campaign = self.stored.get(name)
         if campaign is not None and campaign.benchmark != self.context.benchmark:
             return f"{name!r} belongs to {campaign.benchmark}; choose another with --campaign"
         held = self.alone.setdefault(name, alone)
@@ -336,116 +460,18 @@ class LabelImporter:
             return f"{name!r} holds {held or 'other verdicts'}; {alone or held} need a campaign of their own"
         return ""
 
-    def _count(self, report: Report, noun: str, names: set[str]) -> None:
-        fresh = names - self.pending_names[noun]
-        self.pending_names[noun] |= fresh
-        report.made[noun] += len(fresh)
-
-    def _stored(self, items: Sequence[StoredItem]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-        """The stored verdicts on these items: COLUMNS by campaign, item, what of it is compared, annotator."""
-        stored: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        place = "assignment__campaign_item__"
-        key = ("campaign__name", "item_id", f"{place}reviewed", f"{place}against", "annotator__name")
-        for ids in chunks(item.pk for item in items if item.pk > 0):
-            labels = Label.objects.filter(item__in=ids)
-            for row in labels.values_list(*key, *COLUMNS):
-                stored[row[: len(key)]] = row[len(key) :]
-        return stored
-
-    def _new_members(self, wanted: Mapping[tuple[str, str], None]) -> list[tuple[str, str]]:
-        """Of these pairs of a campaign and an annotator those that are no members yet; they count as members now."""
-        missing = []
-        for campaign, annotator in wanted:
-            if campaign not in self.members:
-                joined = Membership.objects.filter(campaign__name=campaign, annotator__origin=self.context.slug)
-                self.members[campaign] = set(joined.values_list("annotator__name", flat=True))
-            if annotator not in self.members[campaign]:
-                self.members[campaign].add(annotator)
-                missing.append((campaign, annotator))
-        self.pending_members += len(missing)
-        return missing
-
-    def _places(self, wanted: Sequence[Place]) -> tuple[list[int], list[tuple[str, int, Two, int]]]:
-        """The number of each campaign item, and those that must be made: campaign, item, what is compared and position.
-
-        A number is the id of a stored campaign item, or negative for one that the import makes (see ImportContext).
-        """
-        unknown = list(
-            dict.fromkeys(
-                place for place, number in zip(wanted, self.place_numbers.find(wanted), strict=True) if not number
-            )
-        )
-        stored = self._stored_places(unknown)
-        new_places = []
-        numbers = []
-        for name, item, two in unknown:
-            number = stored.get((name, item, two))
-            if number is None:
-                if name not in self.positions:
-                    self.positions[name] = CampaignItem.objects.filter(campaign__name=name).count()
-                new_places.append((name, item, two, self.positions[name]))
-                self.positions[name] += 1
-                number = FIRST_PENDING - len(self.slots)
-                self.slots.append(0)
-            numbers.append(number)
-        self.place_numbers.add(unknown, numbers)
-        return self.place_numbers.find(wanted), new_places
-
-    def _stored_places(self, wanted: Sequence[Place]) -> dict[Place, int]:
-        stored: dict[Place, int] = {}
-        for name in {name for name, item, _ in wanted if item > 0 and name in self.campaigns}:
-            rows = CampaignItem.objects.filter(campaign=self.campaigns[name])
-            columns = ("pk", "item_id", "taken", "reviewed_id", "against_id")
-            for ids in chunks({item for campaign, item, _ in wanted if campaign == name and item > 0}):
-                for pk, item, taken, *two in rows.filter(item__in=ids).values_list(*columns):
-                    stored[(name, item, (two[0], two[1]))] = pk
-                    self.stored_slots[pk] = taken
-        return stored
-
-    def _taken_slots(self, campaigns: Sequence[str], places: Sequence[int]) -> list[int]:
-        """A slot for each label, the next of its campaign item."""
-        slots = []
-        for campaign, place in zip(campaigns, places, strict=True):
-            if place > 0:
-                slot = self.stored_slots[place]
-                self.stored_slots[place] = slot + 1
-                self.changed.add(place)
-            else:
-                slot = self.slots[FIRST_PENDING - place]
-                self.slots[FIRST_PENDING - place] = slot + 1
-            slots.append(slot)
-            if slot >= self.most.get(campaign, 0):
-                self.most[campaign] = slot + 1
-        return slots
-
-    def _write_places(self, new_places: Sequence[tuple[str, int, Two, int]], campaign_ids: Mapping[str, int]) -> None:
-        """Make campaign items, with all the slots that this import takes: the check has seen every label."""
-        if not new_places:
-            return
-        names, items, twos, positions = zip(*new_places, strict=True)
-        writer = self.context.writer
-        ids = writer.ids(CampaignItem, len(names))
-        start = ids[0] - writer.reserved(CampaignItem)[0]
-        columns: dict[str, bulk.Column] = {
-            "id": ids,
-            "campaign_id": [campaign_ids[name] for name in names],
-            "item_id": self.items.ids(items),
-            "reviewed_id": [two[0] for two in twos],
-            "against_id": [two[1] for two in twos],
-            "position": positions,
-            "taken": self.slots[start : start + len(ids)].tolist(),
-        }
-        writer.put(CampaignItem, bulk.completed(CampaignItem, columns))
-
-    def _make_annotators(self, names: set[str], simulated: set[str]) -> None:
+    def _make_annotators(self) -> dict[str, int]:
+        """The ids of all annotators of this benchmark's files by name, those that are new included."""
+        stored = Annotator.objects.filter(origin=self.context.slug).values_list("name", "pk")
         annotators = [
-            Annotator(name=name, origin=self.context.slug, pseudonym=new_pseudonym(), simulated=name in simulated)
-            for name in sorted(names - self.annotators.keys())
+            Annotator(name=name, origin=self.context.slug, pseudonym=new_pseudonym(), simulated=name in self.simulated)
+            for name in self.new_annotators
         ]
         self.context.writer.put_objects(annotators)
-        self.annotators |= {annotator.name: annotator.pk for annotator in annotators}
+        return dict(stored) | {annotator.name: annotator.pk for annotator in annotators}
 
-    def _make_campaign(self, name: str, protocol: str) -> Campaign:
+    def _make_campaign(self, name: str) -> Campaign:
+        protocol = self.protocols[name]
         if not name.strip():
             raise BadInput("A campaign needs a name.")
         return self.context.writer.make(
@@ -460,42 +486,25 @@ class LabelImporter:
         )
 
 
-def _revision(revision: Revision, order: list[int] | None) -> dict[str, Any]:
-    """An earlier version of a label, as LabelRevision holds it; ``order`` turns it into the item's."""
-    verdict = revision.columns() if order is None else turned(revision.columns(), order=order)
-    return {
+def _key(named: ComparedRecord, refs: Sequence[Ref]) -> tuple[Any, ...]:
+    """What tells a judgment of an item: judge, protocol, settings, order and repeat."""
+    order = describe(tuple(refs.index(ref) for ref in named.order))
+    return named.judge, named.protocol, settings_hash(named.settings), order, named.repeat
+
+
+def _as_json(revision: Revision) -> dict[str, Any]:
+    """An earlier version of a label, as the file has it."""
+    times = {"given_at": revision.at.isoformat(), "replaced_at": revision.until.isoformat()}
+    said = {"seconds": revision.seconds, "comment": revision.comment, "flags": revision.flags}
+    return {"verdict": revision.columns()} | said | times
+
+
+def _revision(text: str, order: list[int]) -> dict[str, Any]:
+    """The same as LabelRevision holds it; ``order`` turns it into the item's, where it is another."""
+    said = json.loads(text)
+    verdict = turned(said["verdict"], order=order) if order else said["verdict"]
+    return said | {
         "verdict": {name: value for name, value in verdict.items() if value not in (None, "")},
-        "seconds": revision.seconds,
-        "comment": revision.comment,
-        "flags": revision.flags,
-        "given_at": revision.at,
-        "replaced_at": revision.until,
+        "given_at": datetime.fromisoformat(said["given_at"]),
+        "replaced_at": datetime.fromisoformat(said["replaced_at"]),
     }
-
-
-def _in_campaign_order(judgments: Sequence[tuple[int, ...]]) -> dict[str, list[Any]]:
-    """The columns ``two`` and ``back`` for judgments as the rows name them."""
-    two = [tuple(sorted(each)) or NEITHER for each in judgments]
-    return {"two": two, "back": [bool(each) and each[0] > each[-1] for each in judgments]}
-
-
-def _orders(
-    columns: Mapping[str, Sequence[Any]], specs: Sequence[ItemSpec], items: Sequence[StoredItem]
-) -> dict[int, list[int]]:
-    """The order of a row's answers, or of the analyses that it compares, where it is not the canonical one."""
-    orders = {}
-    for row, (spec, item, two, back) in enumerate(zip(specs, items, columns["two"], columns["back"], strict=True)):
-        if two != NEITHER:
-            if back:
-                orders[row] = [1, 0]
-        elif spec.response_ids != item.response_ids:
-            orders[row] = item.order_of(spec.response_ids)
-    return orders
-
-
-def _protocols(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:
-    """The protocol of each campaign: that of its first row."""
-    protocols: dict[str, str] = {}
-    for campaign, protocol, kind in zip(columns["campaign"], columns["protocol"], columns["kind"], strict=True):
-        protocols.setdefault(campaign, protocol or kind)
-    return protocols

@@ -113,7 +113,12 @@ def insert(model: type[Model], columns: Sequence[str], rows: Sequence[Sequence[o
 
 def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
     """Insert by column: values by column name, all of the same length and none empty."""
-    table, names = model._meta.db_table, tuple(values)
+    insert_into(model._meta.db_table, values)
+
+
+def insert_into(table: str, values: Mapping[str, Column]) -> None:
+    """The same for a table that is no model's."""
+    names = tuple(values)
     connection.ensure_connection()
     with connection.wrap_database_errors:
         if connection.vendor == "sqlite":
@@ -225,6 +230,26 @@ def completed(model: type[Model], columns: Mapping[str, Column]) -> dict[str, Co
             value = field.db_default if isinstance(value, DatabaseDefault) else value
             whole[name] = Constant(field.get_db_prep_save(value, connection), row_count)
     return whole
+
+
+def literal(value: bool) -> str:
+    """SQL for a truth value, which SQLite keeps as a number."""
+    return str(int(value)) if connection.vendor == "sqlite" else str(value)
+
+
+def insertion(model: type[Model], columns: Mapping[str, str], source: str) -> Callable[..., None]:
+    """What inserts rows that other tables give: ``columns`` holds SQL by column name, ``source`` what stands behind
+    FROM, with places for the values that are given with each call. All other columns have their defaults.
+    """
+    constants = completed(model, {name: Constant(None, 1) for name in columns})
+    defaults = {name: column for name, column in constants.items() if name not in columns}
+    selected = [*columns.values(), *("%s" for _ in defaults)]
+    values = [next(iter(column)) for column in defaults.values()]
+    statement = (
+        f'INSERT INTO "{model._meta.db_table}" ({_quoted([*columns, *defaults])})'  # noqa: S608 (names of ours)
+        f" SELECT {', '.join(selected)} FROM {source}"
+    )
+    return lambda *given: execute(statement, [*values, *given])
 
 
 @lru_cache(maxsize=64)

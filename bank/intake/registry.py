@@ -5,7 +5,7 @@ Apps above the bank register what is theirs at startup (``AppConfig.ready``), be
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,25 +25,24 @@ ORDER = ("samples", "responses", "recipe_responses", "judgments", "labels")
 
 
 class Importer(Protocol):
-    """Imports the rows of one part in batches: first all are checked, then, perhaps, written.
+    """Imports the rows of one part: first all are checked, then, perhaps, written.
 
-    An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too. ``seen``: the
-    names that the file has used; emptied when all of its rows are checked.
+    An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too.
     """
 
-    seen: Any
+    def check(self, rows: Any, report: "Report") -> None:
+        """Report problems in these rows, and put the others into ``context.stage``."""
 
-    def check(self, rows: Any, report: "Report") -> Any:
-        """Report problems in these rows and count what they would make; writes nothing.
-
-        Returns what ``write`` needs, picklable; something falsy if there is nothing to write.
-        """
+    def settle(self, report: "Report") -> None:
+        """When all rows are put: report those that contradict what is there, and count what the others would make."""
 
     def expected_rows(self) -> Mapping[type[Model], int]:
         """The most rows per table that ``write`` will make of what was checked; referenced tables first."""
 
-    def write(self, batch: Any) -> None:
-        """Pass what a check returned to ``context.writer``. Runs outside any transaction; rows are not visible yet."""
+    def write(self) -> Iterator[int]:
+        """Pass what is staged to ``context.writer``; yields how many rows of the file after each stretch. Runs outside
+        any transaction; rows are not visible yet.
+        """
 
     def finish(self) -> None:
         """Change existing rows. Runs in the last transaction, which makes everything visible: keep it short."""

@@ -1,46 +1,37 @@
 """Judgments from files: one run per judge, protocol and settings; later files add to it."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import F, Model
 from django.utils import timezone
 
-from bank.database import bulk, chunks, unfinished
+from bank.database import bulk, unfinished
 from bank.intake.formats.reading import Row
-from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
+from bank.intake.imports.items import Block, VerdictItems, block_of
 from bank.intake.imports.provenance import Closing
-from bank.models.verdict import COLUMNS, in_canonical_order
-from bank.samples.items import StoredItem
+from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
+from bank.models.verdict import COLUMNS
 from judging.judgments.provenance import note_held_by_juries
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
 from judging.protocols import settings_hash
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
-Place = tuple[RunKey, str, str, int]  # what identifies a judgment: run, item by its hash, presented order, repeat
 
-RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
-ABOUT_RUN = ("settings", "reported_model", "simulated")  # the last: whether a new judge is invented
-COUNTED = ("verdicts", "failures", "undecided")  # what a run says of its judgments
-ADDED = 1  # in the index of items that runs have
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``about_runs``."""
-
-    about_runs: dict[RunKey, list[Any]]  # ABOUT_RUN of each, should it be new
-    new_items: NewItems
-    run_items: list[tuple[int, int]]  # items that the runs did not have: (run, item)
-    runs: bulk.Column
-    items: list[int]
-    columns: dict[str, bulk.Column]  # as the database takes them
-    counts: Counter[tuple[RunKey, str]]  # of these judgments, by run and one of COUNTED
+STAGED = "staged_judgment"
+RESULT = ("status", *COLUMNS)  # what a second judgment of the same place has to say, too
+OWN = ("order", "repeat", *RESULT, "analysis", "raw", "prompt_tokens", "completion_tokens", "cost", "reason_hash")
+ABOUT = "JOIN staged_about about ON about.i = staged.i"
+OF_STORED = """JOIN staged_item item ON item.k = about.k JOIN staged_run run ON run.run = staged.run
+    JOIN judging_judgment stored ON stored.run_id = run.stored AND stored.item_id = item.item
+        AND stored."order" = staged."order" AND stored.repeat = staged.repeat"""
+COUNTED = {  # what a run says of its judgments
+    "verdicts": "status = 'ok'",
+    "failures": "status <> 'ok'",
+    "undecided": "choice = 'undecided'",
+}
 
 
 class Judgments:
@@ -50,104 +41,114 @@ class Judgments:
     """
 
     def __init__(self, context: ImportContext) -> None:
-        self.context = context
+        self.context, self.stage = context, context.stage
         self.items = VerdictItems(context)
-        self.seen = SeenNames()
-        self.runs: dict[RunKey, Run] = {}
+        self.stored: dict[RunKey, Run] = {}
         for run in Run.objects.filter(benchmark=context.benchmark, imported=True).select_related("judge"):
-            self.runs[(run.judge.name, run.protocol, run.settings_hash)] = run
+            self.stored[(run.judge.name, run.protocol, run.settings_hash)] = run
+        self.numbers: dict[RunKey, int] = {}  # of runs that the file names, and below what it says of each first
+        self.about: dict[RunKey, dict[str, Any]] = {}
+        self.used: list[RunKey] = []  # runs that get judgments
+        self.runs: dict[RunKey, Run] = {}  # the same, stored or made
         self.judges: dict[str, Judge] = {}  # of runs that the import creates
-        self.pending_runs: set[RunKey] = set()
-        self.closing, self.closed_now = Closing(context), set[RunKey]()  # runs that the import closes
-        self.counts: Counter[tuple[RunKey, str]] = Counter()  # of all batches that were written
-        self.run_items = NameIndex()  # items that runs have or will have, as far as they were looked for
-        self.pending_run_items = self.pending_judgments = 0
+        self.closing, self.closed_now = Closing(context), list[RunKey]()  # runs that the import closes
+        self.rows = 0
+        self.stage.make("staged_run_item", primary=("run", "k"), run=NUMBER, k=NUMBER, n=NUMBER)
+        self.stage.make(STAGED, n=KEY, place=NUMBER, i=NUMBER, run=NUMBER, **columns_of(Judgment, OWN))
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
+    def check(self, rows: list[Row], report: Report) -> None:
         block = self._without_told(self._with_judge(block_of(rows), report), report)
-        block, specs = self.items.resolved(block, report)
-        if not specs:
-            return None
-        by_hash = self.items.find(block, specs)
-        items = [by_hash[spec.content_hash] for spec in specs]
-        turned = {
-            row: item.order_of(spec.response_ids)
-            for row, (spec, item) in enumerate(zip(specs, items, strict=True))
-            if spec.response_ids != item.response_ids
-        }
-        columns = block.columns | in_canonical_order(block.columns, turned)
-        keys = self._keys(columns)
-        orders = list(map(describe, columns["order"]))
-        for row, order in turned.items():
-            orders[row] = describe(tuple(order[position] for position in columns["order"][row]))
-        hashes = [spec.content_hash for spec in specs]
-        places = list(zip(keys, hashes, orders, columns["repeat"], strict=True))
-        stored, taken = self._stored(set(keys), items), self.seen.claim(places, block.places)
-        fresh: Sequence[int] = range(len(specs))
-        if stored or taken:
-            fresh = self._fresh(block, columns, places, items, stored, taken, report)
-            specs, keys = [specs[row] for row in fresh], [keys[row] for row in fresh]
-        numbers, new_items = self.items.announce(specs, by_hash, report)
-        self.pending_runs |= set(keys)
-        self.pending_judgments += len(fresh)
-        report.made["runs"] = len(self.pending_runs - self.runs.keys())
-        report.made["judgments"] += len(fresh)
-        report.closing += self.closing.count(specs)
-        report.closing_stored += sum(map(self._close, dict.fromkeys(keys)))
-        run_items = self._missing_run_items(dict.fromkeys(zip(keys, numbers, strict=True)))
-        if not (self.context.writes and fresh):
-            return None
-        values = {name: columns[name] for name in (*COLUMNS, *RESULT_COLUMNS)} | {"order": orders}
-        if len(fresh) < len(block):
-            values = {name: [column[row] for row in fresh] for name, column in values.items()}
-        values["reason_hash"] = [
+        if not len(block):
+            return
+        columns = block.columns
+        columns["reason_hash"] = [
             "" if status == "ok" else reason_key(reason)
-            for status, reason in zip(values["status"], values["reason"], strict=True)
+            for status, reason in zip(columns["status"], columns["reason"], strict=True)
         ]
-        counts: Counter[tuple[RunKey, str]] = Counter()
-        for key, status, choice in zip(keys, values["status"], values["choice"], strict=True):
-            counts[key, "verdicts" if status == "ok" else "failures"] += 1
-            counts[key, "undecided"] += choice == "undecided"
-        first: dict[RunKey, int] = {}
-        for row, key in zip(fresh, keys, strict=True):
-            first.setdefault(key, row)
-        number_of = {key: number for number, key in enumerate(first)}
-        return Batch(
-            about_runs={key: [columns[name][row] for name in ABOUT_RUN] for key, row in first.items()},
-            new_items=new_items,
-            run_items=[(number_of[key], item) for key, item in run_items],
-            runs=bulk.compact([number_of[key] for key in keys]),
-            items=numbers,
-            columns=bulk.prepared(Judgment, values),
-            counts=counts,
+        own: dict[str, bulk.Column] = {
+            "n": range(self.rows + 1, self.rows + len(block) + 1),
+            "place": self.stage.places(block.places),
+            "i": self.items.put(block),
+            "run": self._runs(columns),
+        }
+        self.stage.put(STAGED, own | bulk.prepared(Judgment, {name: columns[name] for name in OWN}))
+        self.rows += len(block)
+
+    def settle(self, report: Report) -> None:
+        self.items.settle(STAGED, report)
+        if not self.stage.span(STAGED):
+            return
+        report.made["items"] += 0  # told first
+        self.items.turn(STAGED, "order")
+        self.stage.make("staged_run", run=KEY, stored=NUMBER)
+        known = {number: self.stored[key].pk for key, number in self.numbers.items() if key in self.stored}
+        self.stage.put("staged_run", {"run": list(known), "stored": list(known.values())})
+        key = {"staged.run": NUMBER, "about.k": NUMBER, 'staged."order"': TEXT, "staged.repeat": NUMBER}
+        for where, first, _ in self.stage.repeated(STAGED, ABOUT, key, told="n"):
+            reason = f"the same item, order and repeat of this judge already appears at {first}"
+            report.refuse(where, "sample", reason)
+        for where, is_same in self.stage.stored(STAGED, f"{ABOUT} {OF_STORED}", Judgment, RESULT):
+            if is_same:
+                report.unchanged += 1
+            else:
+                report.refuse(where, "choice", "another verdict is stored for this judgment")
+        by_number = {number: key for key, number in self.numbers.items()}
+        self.used = [by_number[run] for (run,) in self.stage.ask(f"SELECT DISTINCT run FROM {STAGED} ORDER BY run")]
+        report.made["runs"] += len(set(self.used) - self.stored.keys())
+        report.made["judgments"] += self.stage.number(f"SELECT count(*) FROM {STAGED}")
+        report.closing += self.closing.count(STAGED)
+        report.closing_stored += sum(map(self._close, self.used))
+        self.items.announce(STAGED, report)
+        self._find_run_items()
+
+    def _find_run_items(self) -> None:
+        """The items that runs do not have yet, each with the number of the first judgment that needs it."""
+        self.stage.do(
+            f"""INSERT INTO staged_run_item SELECT staged.run, about.k, staged.n FROM {STAGED} staged
+            JOIN staged_about about ON about.i = staged.i WHERE true ORDER BY staged.n ON CONFLICT DO NOTHING"""
         )
+        if any(key in self.stored for key in self.used):
+            self.stage.do(
+                f"""DELETE FROM staged_run_item WHERE EXISTS (
+                    SELECT 1 FROM staged_run run JOIN staged_item item ON item.k = staged_run_item.k
+                    JOIN judging_runitem stored ON stored.run_id = run.stored AND stored.item_id = item.item
+                        AND {seen(RunItem, "stored")}
+                    WHERE run.run = staged_run_item.run)"""
+            )
+        self.stage.look_at("staged_run_item")
 
     def _close(self, key: RunKey) -> int:
-        """How many stored judgments of a run close, since these come with them; counted once."""
-        run = self.runs.get(key)
-        if self.context.saw_nothing or run is None or key in self.closed_now:
+        """How many stored judgments of a run close, since these come with them."""
+        run = self.stored.get(key)
+        if self.context.saw_nothing or run is None:
             return 0
-        self.closed_now.add(key)
+        self.closed_now.append(key)
         return self.closing.stored(Judgment.objects.filter(run=run, status=Judgment.Status.OK), held="run__held")
 
     def expected_rows(self) -> dict[type[Model], int]:
-        runs = len(self.pending_runs - self.runs.keys())
-        own = {Judge: runs, Run: runs, RunItem: self.pending_run_items, Judgment: self.pending_judgments}
+        runs = len(set(self.used) - self.stored.keys())
+        judgments = self.stage.span(STAGED)
+        own = {Judge: runs, Run: runs, RunItem: judgments, Judgment: judgments}
         return self.items.expected_rows() | own
 
-    def write(self, batch: Batch) -> None:
+    def write(self) -> Iterator[int]:
         writer = self.context.writer
-        for key, about in batch.about_runs.items():
-            if key not in self.runs:
-                self.runs[key] = self._run(key, *about)
-        runs = [self.runs[key].pk for key in batch.about_runs]
-        self.items.write(batch.new_items)
-        if batch.run_items:
-            added, items = zip(*batch.run_items, strict=True)
-            writer.put(RunItem, {"run_id": [runs[run] for run in added], "item_id": self.items.ids(items)})
-        own = {"run_id": [runs[run] for run in batch.runs], "item_id": self.items.ids(batch.items)}
-        writer.put(Judgment, bulk.completed(Judgment, own | batch.columns))
-        self.counts += batch.counts
+        self.runs = {key: self.stored.get(key) or self._run(key) for key in self.used}
+        self.stage.make("staged_run", run=KEY, stored=NUMBER)
+        runs = {self.numbers[key]: run.pk for key, run in self.runs.items()}
+        self.stage.put("staged_run", {"run": list(runs), "stored": list(runs.values())})
+        writer.flush()
+        self.items.write()
+        joins = f"{ABOUT} JOIN staged_item item ON item.k = about.k JOIN staged_run run ON run.run = staged.run"
+        first = """JOIN staged_run_item first
+            ON first.run = staged.run AND first.k = about.k AND first.n = staged.n"""
+        columns = {"run_id": "run.stored", "item_id": self.items.pk}
+        number = {"id": f"staged.n + {writer.numbered(RunItem, self.stage, STAGED)}"}
+        for _ in writer.copy(RunItem, self.stage, STAGED, f"{joins} {first}", number | columns):
+            pass
+        columns |= {column: f'staged."{column}"' for column in columns_of(Judgment, OWN)}
+        number = {"id": f"staged.n + {writer.numbered(Judgment, self.stage, STAGED)}"}
+        yield from writer.copy(Judgment, self.stage, STAGED, joins, number | columns)
 
     def finish(self) -> None:
         """Note of which runs nobody knows any more what they held, and count what came in.
@@ -158,10 +159,14 @@ class Judgments:
         closed_now = [self.runs[key].pk for key in self.closed_now]
         Run.objects.filter(pk__in=closed_now).update(held=self.context.held)
         note_held_by_juries(closed_now)
+        counts = ", ".join(f"sum(CASE WHEN {condition} THEN 1 ELSE 0 END)" for condition in COUNTED.values())
         with unfinished.included():
-            for key in {key for key, _ in self.counts}:
-                added = {name: F(name) + self.counts[key, name] for name in COUNTED}
-                Run.objects.filter(pk=self.runs[key].pk).update(**added)
+            for run, *added in self.stage.ask(
+                f"""SELECT run.stored, {counts} FROM {STAGED} judgment
+                JOIN staged_run run ON run.run = judgment.run GROUP BY run.stored"""
+            ):
+                more = {name: F(name) + count for name, count in zip(COUNTED, added, strict=True)}
+                Run.objects.filter(pk=run).update(**more)
 
     def _with_judge(self, block: Block, report: Report) -> Block:
         """The rows that name a judge, or all if the import names one; the others become problems."""
@@ -183,92 +188,40 @@ class Judgments:
             )
         return block.without(told) if told else block
 
-    def _fresh(
-        self,
-        block: Block,
-        columns: Mapping[str, Sequence[Any]],
-        places: Sequence[Place],
-        items: Sequence[StoredItem],
-        stored: Mapping[tuple[int, int, str, int], tuple[Any, ...]],
-        taken: Mapping[int, object],
-        report: Report,
-    ) -> list[int]:
-        """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
-        fresh = []
-        for row, (key, _, order, repeat) in enumerate(places):
-            if row in taken:
-                reason = f"the same item, order and repeat of this judge already appears at {taken[row]}"
-                report.refuse(block.places[row], "sample", reason)
-                continue
-            run = self.runs.get(key)
-            existing = stored.get((run.pk, items[row].pk, order, repeat)) if run else None
-            if existing is None:
-                fresh.append(row)
-            elif existing == (columns["status"][row], *(columns[name][row] for name in COLUMNS)):
-                report.unchanged += 1
-            else:
-                report.refuse(block.places[row], "choice", "another verdict is stored for this judgment")
-        return fresh
-
-    def _missing_run_items(self, wanted: Mapping[tuple[RunKey, int], None]) -> list[tuple[RunKey, int]]:
-        """Of these pairs of a run and an item those that must be added; they count as added from then on."""
-        unknown = [pair for pair, known in zip(wanted, self.run_items.find(list(wanted)), strict=True) if not known]
-        existing = self._stored_run_items(unknown)
-        self.run_items.add(unknown, [ADDED] * len(unknown))
-        missing = [pair for pair in unknown if pair not in existing]
-        self.pending_run_items += len(missing)
-        return missing
-
-    def _keys(self, columns: Mapping[str, Sequence[Any]]) -> list[RunKey]:
-        """The run of each row. Where no protocol is named, it is the one that is called as the kind of item."""
+    def _runs(self, columns: Mapping[str, Sequence[Any]]) -> list[int]:
+        """The number of each row's run. Where no protocol is named, it is the one called as the kind of item."""
         hashes: dict[str, str] = {}  # by the settings as Python writes them, which tells 1 from True
-        keys: list[RunKey] = []
-        rows = zip(*(columns[name] for name in ("judge", "protocol", "kind", "settings")), strict=True)
-        for judge, protocol, kind, settings in rows:
+        numbers = []
+        names = ("judge", "protocol", "kind", "settings", "reported_model", "simulated")
+        rows = zip(*(columns[name] for name in names), strict=True)
+        for judge, protocol, kind, settings, reported, simulated in rows:
             text = repr(settings)
             if text not in hashes:
                 hashes[text] = settings_hash(settings)
-            keys.append((self.context.judge or judge, protocol or kind, hashes[text]))
-        return keys
+            key = (self.context.judge or judge, protocol or kind, hashes[text])
+            if key not in self.numbers:
+                self.numbers[key] = len(self.numbers) + 1
+                self.about[key] = {"settings": settings, "reported_model": reported, "simulated": simulated}
+            numbers.append(self.numbers[key])
+        return numbers
 
-    def _stored(
-        self, keys: set[RunKey], items: Sequence[StoredItem]
-    ) -> dict[tuple[int, int, str, int], tuple[Any, ...]]:
-        """The stored verdicts of these runs on these items: status and COLUMNS by run, item, order, repeat."""
-        stored: dict[tuple[int, int, str, int], tuple[Any, ...]] = {}
-        runs = [self.runs[key].pk for key in keys if key in self.runs]
-        for ids in chunks(item.pk for item in items if item.pk > 0 and runs):
-            judgments = Judgment.objects.filter(run__in=runs, item__in=ids).order_by()
-            for row in judgments.values_list("run_id", "item_id", "order", "repeat", "status", *COLUMNS):
-                stored[row[:4]] = row[4:]
-        return stored
-
-    def _stored_run_items(self, pairs: Sequence[tuple[RunKey, int]]) -> set[tuple[RunKey, int]]:
-        """Those of these pairs of a run and an item that are stored."""
-        runs = {run.pk: key for key in {key for key, _ in pairs} if (run := self.runs.get(key))}
-        stored: set[tuple[RunKey, int]] = set()
-        for items in chunks(item for _, item in pairs if item > 0 and runs):
-            rows = RunItem.objects.filter(run__in=list(runs), item__in=items).order_by().values_list("run", "item")
-            stored.update((runs[run], item) for run, item in rows)
-        return stored
-
-    def _run(self, key: RunKey, settings: dict[str, Any], reported: str, simulated: bool) -> Run:
+    def _run(self, key: RunKey) -> Run:
         name, protocol, hash_of_settings = key
-        writer = self.context.writer
+        writer, about = self.context.writer, self.about[key]
         judge = self.judges.get(name) or Judge.objects.filter(name=name).first()
-        judge = judge or writer.make(Judge(name=name, simulated=simulated))
+        judge = judge or writer.make(Judge(name=name, simulated=about["simulated"]))
         self.judges[name] = judge
         return writer.make(
             Run(
                 judge=judge,
                 benchmark=self.context.open(),
                 protocol=protocol,
-                settings=settings,
+                settings=about["settings"],
                 settings_hash=hash_of_settings,
                 state=Run.State.FINISHED,
                 imported=True,
                 held=self.context.held,
-                reported_model=reported,
+                reported_model=about["reported_model"],
                 finished_at=timezone.now(),
                 **dict.fromkeys(COUNTED, 0),
             )

@@ -199,22 +199,30 @@ def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(wh
     monkeypatch.setattr(writer, "AT_ONCE", 200)
     monkeypatch.setattr(writer, "SLICE", 50)
     rows, spans = Counter(), []
-    insert = bulk.insert_columns
+    insert, insertion = bulk.insert_columns, bulk.insertion
 
-    def counted(model, values):
+    def count(model, number):
         if not rows:
             transaction.on_commit(lambda: (spans.append(rows.total()), rows.clear()))
-        rows[model] += len(next(iter(values.values())))
+        rows[model] += number
+
+    def counted(model, values):
+        count(model, len(next(iter(values.values()))))
         insert(model, values)
 
+    def counted_copy(model, columns, source):
+        copy = insertion(model, columns, source)
+        return lambda first, last: (count(model, last - first + 1), copy(first, last))
+
     monkeypatch.setattr(bulk, "insert_columns", counted)
+    monkeypatch.setattr(bulk, "insertion", counted_copy)
     run_import(path=whole, slug="new")
     assert counts() == ALL
     assert max(spans) <= 200
     assert sum(spans) >= sum(ALL)
 
 
-@pytest.mark.parametrize("fault", ["a picture", "a row"])
+@pytest.mark.parametrize("fault", ["a picture", "a row that waits", "a row"])
 @pytest.mark.check("K8")
 def test_a_full_disk_ends_an_import_with_a_sentence_and_leaves_nothing(fault, whole, media, manage, monkeypatch):
     if fault == "a picture":
@@ -222,8 +230,9 @@ def test_a_full_disk_ends_an_import_with_a_sentence_and_leaves_nothing(fault, wh
         command = ("import_benchmark", "generic", whole)
     else:
         run_import(path=whole, slug="new", parts=["samples", "responses"])
-        broken = raising(OperationalError("database or disk is full"), after=3)
-        monkeypatch.setattr(bulk, "insert_columns", broken(bulk.insert_columns))
+        broken = raising(OperationalError("database or disk is full"), after=1)
+        insert = "insertion" if fault == "a row" else "insert_into"
+        monkeypatch.setattr(bulk, insert, broken(getattr(bulk, insert)))
         command = ("import_judgments", "generic", whole)
     before = stored(), sorted(path for path in media.rglob("*") if path.is_file())
     status, _, err = manage(*command, "--benchmark", "new")

@@ -36,8 +36,15 @@ TESTED_ON_BOTH = {
     "accounts/jobs.py": "operations/test_jobs.py",
     "annotations/assignment/slots.py": "annotations/test_leases.py",
     "annotations/campaigns/auto_enqueue.py": "annotations/test_data.py",
+    "annotations/labels/imports.py": "bank/test_stage.py",
     "bank/database/__init__.py": "bank/test_imports.py",
     "bank/database/bulk.py": "bank/test_bulk.py",
+    "bank/intake/imports/context.py": "bank/test_stage.py",
+    "bank/intake/imports/items.py": "bank/test_stage.py",
+    "bank/intake/imports/provenance.py": "bank/test_imports.py",
+    "bank/intake/imports/responses.py": "bank/test_stage.py",
+    "bank/intake/imports/samples.py": "bank/test_stage.py",
+    "bank/intake/imports/stage.py": "bank/test_stage.py",
     "bank/intake/imports/writer.py": "bank/test_import_processes.py",
     "bank/intake/uploads/staging.py": "bank/test_uploads_elsewhere.py",
     "bank/management/rotation.py": "bank/test_rotation.py",
@@ -51,6 +58,7 @@ TESTED_ON_BOTH = {
     "evalsite/doctor.py": "operations/test_doctor.py",
     "evalsite/queues.py": "operations/test_jobs.py",
     "evalsite/tidying.py": "operations/test_tidy.py",
+    "judging/judgments/imports.py": "bank/test_stage.py",
     "judging/judgments/releases.py": "access/test_analyses.py",
     "judging/recipes/evaluations.py": "judging/test_recipes.py",
     "leaderboard/kept/counters.py": "leaderboard/test_unchanged.py",
@@ -64,7 +72,7 @@ BY_ITSELF = {  # tested against a PostgreSQL of their own in the first round
 
 def test_what_has_sql_of_its_own_is_tested_on_both_databases():
     own_sql = re.compile(
-        r"\.vendor\b|\.cursor\(|\.execute\(|\.raw\(statement|\bRawSQL\b|skip_locked|select_for_update\((of|\)\.select_related)"
+        r"\.vendor\b|\bstage\.(do|ask|number)\(|\.cursor\(|\.execute\(|\.raw\(statement|\bRawSQL\b|skip_locked|select_for_update\((of|\)\.select_related)"
     )
     rooms = ("accounts", "annotations", "bank", "evalsite", "judging", "leaderboard", "stats")
     found = {

@@ -1,7 +1,7 @@
 """Imports: all or nothing, and importing the same file twice changes nothing.
 
-``engine`` is the way in. It reads and checks every row, writes nothing while it does so, and spools what it will write
-to an unnamed file. Only when every row is good, or bad rows may be skipped, does it write. Each kind of row has a part:
+``engine`` is the way in. It reads and checks every row, and what is good waits in tables that nobody else sees
+(``stage``). Only when every row is good, or bad rows may be skipped, does it write. Each kind of row has a part:
 ``samples`` and ``responses`` here, judgments and labels in the apps above.
 """
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
@@ -11,16 +11,15 @@ from django.core.validators import validate_slug
 from django.db.models import Model
 
 from bank import exposure, media, objects
-from bank.database import batched
+from bank.database import batched, chunks
 from bank.errors import BadInput
-from bank.intake.formats.seen import NameIndex
+from bank.intake.imports import never
 from bank.intake.imports.addressing import PendingAddresses
 from bank.intake.imports.sources import PictureFolder, Source
+from bank.intake.imports.stage import KEY, NUMBER, TEXT, Stage, seen
 from bank.intake.imports.writer import ImportWriter, Outdated
-from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
+from bank.models import Benchmark, EvaluatedModel, Sample, SampleImage
 from bank.text.names import as_stored
-
-FIRST_PENDING = -2  # and down; Python's hash of -1 is that of -2
 
 
 @dataclass(kw_only=True)
@@ -69,8 +68,8 @@ class ImportOptions:
 class ImportContext(ImportOptions):
     """One import from its first row to its last. Raises BadInput if it has no benchmark.
 
-    Ids of stored rows are positive. A sample, response or item that the import itself will make has a negative id until
-    it is written, so that later parts can refer to it.
+    Ids of stored rows are positive. The n-th sample or response that the import itself will make has the id -n until it
+    is written, so that later parts can refer to it: see ``staged_sample`` and ``staged_response``.
     """
 
     source: Source
@@ -78,15 +77,10 @@ class ImportContext(ImportOptions):
     scratch: Callable[[], Path] | None = None  # None: a dry run
     benchmark: Benchmark | None = None
     writer: ImportWriter = field(init=False)  # set once all rows are checked
+    stage: Stage = field(default_factory=lambda: Stage(never))
     pending_samples: int = 0  # samples that will be made
-    pending_closed: bytearray = field(default_factory=bytearray)  # what of each is closed, if verdicts follow
     # Other ways than keys to name a sample, if responses follow.
     addresses: PendingAddresses = field(default_factory=PendingAddresses)
-    responses: NameIndex = field(default_factory=NameIndex)  # pending ones, by sample, model and variant
-    pending_responses: int = 0
-    models_answering: set[str] = field(default_factory=set)  # models of pending responses
-    items: NameIndex = field(default_factory=NameIndex)  # pending ones, by content hash: see bank.intake.imports.items
-    pending_items: int = 0
     has_pictures: bool = False  # whether samples came with pictures
     near: tuple[set[int], set[int]] | None = None  # among older samples: new near-duplicates, and former ones
     _new_anchor: EvaluatedModel | None = None
@@ -94,6 +88,9 @@ class ImportContext(ImportOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.stage.make("staged_sample", number=KEY, key=f"{TEXT} UNIQUE", closed=NUMBER)
+        key = {"sample": NUMBER, "model": TEXT, "variant": TEXT}
+        self.stage.make("staged_response", primary=tuple(key), **key, number=NUMBER)
         benchmarks = Benchmark.objects.filter(slug=self.slug, **({"version": self.version} if self.version else {}))
         self.benchmark = benchmarks.select_related("anchor").order_by("-pk").first()
         if self.benchmark is None and "samples" not in self.source.parts:
@@ -118,41 +115,39 @@ class ImportContext(ImportOptions):
     def hidden_splits(self) -> list[str]:
         return self.benchmark.hidden_splits if self.benchmark else []
 
-    @cached_property
-    def stored(self) -> NameIndex:
-        """The ids of the benchmark's samples by key."""
-        numbers = NameIndex()
-        if self.benchmark is not None:
-            rows = self.benchmark.samples.order_by().values_list("key", "pk")
-            pairs = list(rows.iterator(chunk_size=5000))
-            numbers.add([key for key, _ in pairs], [pk for _, pk in pairs])
-        return numbers
-
-    def announce(self, keys: Sequence[str]) -> None:
-        """These samples will be made, in this order."""
-        start = FIRST_PENDING - self.pending_samples
-        self.stored.add(keys, range(start, start - len(keys), -1))
+    def announce(self, keys: Sequence[str], closed: Sequence[int]) -> None:
+        """These samples will be made, in this order; ``closed``: see ``Sample.closed``."""
+        numbers = range(-self.pending_samples - 1, -self.pending_samples - len(keys) - 1, -1)
+        self.stage.put("staged_sample", {"number": numbers, "key": keys, "closed": closed})
         self.pending_samples += len(keys)
 
-    def announce_responses(self, names: Sequence[tuple[int, str, str]]) -> None:
-        """These responses (sample, model, variant) will be made; remembered if a later part may refer to them."""
+    def announce_responses(self, table: str, joins: str) -> None:
+        """The responses of this table will be made; remembered if a later part may refer to them."""
         if self.source.parts[-1] != "responses":
-            start = FIRST_PENDING - self.pending_responses
-            self.responses.add(names, range(start, start - len(names), -1))
-            self.models_answering.update(model for _, model, _ in names)
-        self.pending_responses += len(names)
+            self.stage.do(
+                f"""INSERT INTO staged_response SELECT named.sample, staged.name, staged.variant,
+                    (SELECT min(n) FROM {table}) - staged.n - 1 FROM {table} staged {joins}"""
+            )
+            self.stage.look_at("staged_response")
 
-    def sample_ids(self, keys: Sequence[str]) -> list[int]:
-        """Ids by key, 0 if there is no such sample."""
-        return self.stored.find(keys)
+    def sample_ids(self, keys: Sequence[str]) -> dict[str, int]:
+        """The ids of stored samples by key."""
+        ids: dict[str, int] = {}
+        for some in chunks(keys if self.benchmark is not None else ()):
+            ids |= Sample.objects.filter(benchmark=self.benchmark, key__in=some).values_list("key", "pk")
+        return ids
 
-    def stored_sample_id(self, sample: int) -> int:
-        """The id of a sample, even if it was only pending when the rows were checked."""
-        return sample if sample > 0 else self.writer.id_at(Sample, FIRST_PENDING - sample)
+    def of_sample(self, key: str) -> str:
+        """Joins that find the sample of this key, ``stored`` or ``pending``."""
+        benchmark = self.benchmark.pk if self.benchmark else 0
+        return f"""LEFT JOIN bank_sample stored ON stored.benchmark_id = {benchmark} AND stored.key = {key}
+                AND {seen(Sample, "stored")}
+            LEFT JOIN staged_sample pending ON pending.key = {key}"""
 
-    def stored_response_id(self, response: int) -> int:
-        """The same for a response."""
-        return response if response > 0 else self.writer.id_at(Response, FIRST_PENDING - response)
+    def as_stored(self, model: type[Model], column: str) -> str:
+        """SQL for the id of a sample or response, even if it was only pending when the rows were checked."""
+        own = self.writer.reserved(model)
+        return f"CASE WHEN {column} > 0 THEN {column} ELSE {own[0] - 1} - {column} END" if own else column
 
     def expected_rows(self) -> dict[type[Model], int]:
         """The most rows that ``open`` makes."""

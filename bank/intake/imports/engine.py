@@ -1,8 +1,6 @@
 """Checks every row, then writes everything; all of it becomes visible at once."""
 
 import gc
-import pickle
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -11,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, OperationalError
 from django.db.models import Model
 
@@ -19,10 +16,10 @@ from bank.errors import NotNow, outage
 from bank.intake import formats, registry
 from bank.intake.formats import Format
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
-from bank.intake.formats.seen import SeenNames
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
 from bank.intake.imports.context import ImportContext, ImportOptions
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
+from bank.intake.imports.stage import Stage
 from bank.intake.registry import Importer
 from bank.models import Benchmark
 from bank.picked import picked
@@ -39,43 +36,11 @@ def no_one_asks(reports: dict[str, Report]) -> None:
 
 
 BATCH = 2000
-IN_MEMORY = 16 * 2**20
 HEAVY = 32 * 2**20
 TRIES = 5
 WRITING = "write"
 LOCKED = ("database is locked", "deadlock detected")  # something else holds a lock for a long time
 GARBAGE = (200_000, 20, 50)  # rows have no reference cycles; looking for them took a quarter of the time
-
-
-class Spool:
-    """What is to be written, in an unnamed file: nobody can find it, and a killed process leaves none behind."""
-
-    def __init__(self) -> None:
-        folder = str(settings.DATA) if settings.DATA.is_dir() else None
-        self.file: Any = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder)  # noqa: SIM115 (see close)
-
-    def put(self, part: str, rows: int, batch: Any) -> None:
-        pickler = pickle.Pickler(self.file, pickle.HIGHEST_PROTOCOL)
-        pickler.fast = True  # plain values without repetitions
-        pickler.dump((part, rows, batch))
-
-    def __iter__(self) -> Iterator[tuple[str, int, Any]]:
-        self.file.seek(0)
-        while True:
-            try:
-                yield pickle.load(self.file)  # noqa: S301 (written by this process, open to nobody else)
-            except EOFError:
-                return
-
-    def close(self) -> None:
-        self.file.close()
-
-    def __enter__(self) -> "Spool":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Frees the space before an undo, which may need it."""
-        self.close()
 
 
 def run_import(
@@ -115,14 +80,18 @@ def run_import(
         source = inspect_opened(opened, format) if not parts else with_parts(opened, format, parts)
         for name in source.parts:
             formats.reader(source.module, name)
+        stage = Stage(cancelled)
+        stack.callback(stage.drop)
         scratch_folder = cache(lambda: stack.enter_context(scratch.folder()))
         for left in reversed(range(TRIES)):
+            stage.drop()
             try:
                 context = ImportContext(
                     **checked_options,
                     source=source,
                     images=PictureFolder(images or source.images, given=images is not None),
                     scratch=None if dry_run else scratch_folder,
+                    stage=stage,
                 )
                 reports = _attempt(context, skip_bad, progress, cancelled, checked, finish)
                 break
@@ -151,7 +120,6 @@ def _attempt(
     finish: Finish,
 ) -> dict[str, Report]:
     """Check all rows and, where that may be, write them."""
-    spool = Spool()
     thresholds = gc.get_threshold()
     gc.set_threshold(*GARBAGE)
     try:
@@ -159,15 +127,15 @@ def _attempt(
         reports = {name: Report() for name in importers}
         complete = True
         for name, importer in importers.items():
-            complete &= _check(context, name, importer, reports[name], spool, progress, cancelled)
+            complete &= _check(context, name, importer, reports[name], progress, cancelled)
         if complete:
             context.images.refuse_if_wrong()
         checked(reports)
         bad = any(report.problems for report in reports.values())
         if context.scratch is None or not complete or (bad and not skip_bad):
             return reports
-        with writer.open_writer(folder=context.scratch().name, cancelled=cancelled) as context.writer, spool:
-            _write(context, importers, spool, progress, cancelled)
+        with writer.open_writer(folder=context.scratch().name, cancelled=cancelled) as context.writer, context.stage:
+            _write(context, importers, progress, cancelled)
             context.store_pictures()
             with context.writer.publish():
                 context.finish()
@@ -182,7 +150,6 @@ def _attempt(
             report.written = True
         return reports
     finally:
-        spool.close()
         gc.set_threshold(*thresholds)
 
 
@@ -191,7 +158,6 @@ def _check(
     name: str,
     importer: Importer,
     report: Report,
-    spool: Spool,
     progress: Progress,
     cancelled: Callable[[], bool],
 ) -> bool:
@@ -203,17 +169,19 @@ def _check(
         for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():
                 raise Cancelled
-            batch = importer.check(rows, report)
-            if batch and context.writes:
-                spool.put(name, len(rows), batch)
+            importer.check(rows, report)
             progress(name, report.rows)
+        complete = True
     except BadFile as error:
         report.add(error.problem)
-        return False
-    importer.seen = SeenNames()  # of a million rows it is many megabytes, and the next part needs them
-    if not report.rows and not report.problems:
+        complete = False
+    told = len(report.problems)
+    importer.settle(report)
+    if 0 < told < len(report.problems):
+        report.problems.sort(key=lambda problem: context.stage.places([problem.where])[0])
+    if complete and not report.rows and not report.problems:
         report.refuse(Where("the file"), "", "holds no rows")
-    return True
+    return complete
 
 
 def _batches(
@@ -239,11 +207,7 @@ def _batches(
 
 
 def _write(
-    context: ImportContext,
-    importers: dict[str, Importer],
-    spool: Spool,
-    progress: Progress,
-    cancelled: Callable[[], bool],
+    context: ImportContext, importers: dict[str, Importer], progress: Progress, cancelled: Callable[[], bool]
 ) -> None:
     expected: Counter[type[Model]] = Counter(context.expected_rows())
     for importer in importers.values():
@@ -252,13 +216,14 @@ def _write(
     context.open()
     context.writer.flush()
     done = 0
-    for name, rows, batch in spool:
-        if cancelled():
-            raise Cancelled
-        importers[name].write(batch)
+    for importer in importers.values():
+        for rows in importer.write():
+            context.writer.flush()
+            done += rows
+            progress(WRITING, done)
+            if cancelled():
+                raise Cancelled
         context.writer.flush()
-        done += rows
-        progress(WRITING, done)
 
 
 def missing_from(benchmark: Benchmark) -> tuple[int, str]:

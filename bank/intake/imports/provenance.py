@@ -2,7 +2,7 @@
 the benchmark has closed. A file does not say it of itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from accounts import audit
 from accounts.models import User
 from bank import exposure
-from bank.database import chunks
+from bank.database import bulk
 from bank.errors import BadInput
 from bank.intake.imports import Report
-from bank.intake.imports.context import FIRST_PENDING, ImportContext
-from bank.models import Benchmark, Sample
-from bank.samples.items import ItemSpec, name_openly, outside_among
+from bank.intake.imports.context import ImportContext
+from bank.models import Benchmark, Response
+from bank.samples.items import name_openly
 from stats.figures import listed, number_of
 
 VERDICTS = ("judgments", "labels")  # the parts that are given by somebody
@@ -28,38 +28,35 @@ class Closing:
 
     def __init__(self, context: ImportContext) -> None:
         self.context = context
-        stored = context.benchmark
-        self.closed = exposure.closed_in(Sample.objects.filter(benchmark=stored)) if stored else exposure.NOTHING
 
-    def count(self, specs: Sequence[ItemSpec]) -> int:
-        """How many of these items' verdicts close."""
-        if self.context.saw_nothing or not (self.closed or self.context.pending_closed):
+    def count(self, table: str) -> int:
+        """How many of these staged verdicts close, see VerdictItems."""
+        if self.context.saw_nothing:
             return 0
-        closed_of = self._closed_of({spec.sample_id for spec in specs})
-        concerned = [spec for spec in specs if spec.sample_id in closed_of]
-        outside = outside_among(pk for spec in concerned for pk in spec.response_ids if pk > 0)
-        return sum(
-            exposure.closes(closed_of[spec.sample_id], outside=not outside.isdisjoint(spec.response_ids))
-            for spec in concerned
+        outside = Response.objects.exclude(origin=Response.Origin.STAFF).filter(
+            sample__benchmark=self.context.benchmark
         )
+        is_outside = bulk.literal(False)
+        if self.context.benchmark is not None and outside.exists():
+            is_outside = f"""EXISTS (SELECT 1 FROM staged_cited cited
+                JOIN bank_response response ON response.id = cited.response
+                WHERE cited.i = staged.i AND response.origin <> '{Response.Origin.STAFF}')"""
+        kinds = self.context.stage.ask(
+            f"""SELECT closed, outside, count(*) FROM (
+                SELECT coalesce(stored.closed, pending.closed) AS closed, {is_outside} AS outside
+                FROM {table} staged JOIN staged_placed placed ON placed.i = staged.i
+                LEFT JOIN bank_sample stored ON stored.id = placed.sample
+                LEFT JOIN staged_sample pending ON pending.number = placed.sample
+                WHERE coalesce(stored.closed, pending.closed) > 0
+            ) verdicts GROUP BY closed, outside"""
+        )
+        return sum(count for closed, outside, count in kinds if exposure.closes(closed, outside=bool(outside)))
 
     def stored(self, verdicts: "QuerySet[Any]", *, held: str) -> int:
         """How many of these stored verdicts close with those of this file; ``held``: the path to what was held."""
         if self.context.saw_nothing:
             return 0
         return verdicts.filter(exposure.counted(held=held)).exclude(exposure.counted_if(exposure.UNKNOWN)).count()
-
-    def _closed_of(self, samples: Iterable[int]) -> dict[int, int]:
-        """What is closed of these samples, stored or pending; without those that are open."""
-        stored, pending = [], {}
-        for sample in samples:
-            if sample > 0:
-                stored.append(sample)
-            elif closed := self.context.pending_closed[FIRST_PENDING - sample]:
-                pending[sample] = closed
-        for ids in chunks(stored if self.closed else ()):
-            pending |= Sample.objects.filter(pk__in=ids, closed__gt=0).values_list("pk", "closed")
-        return pending
 
 
 def in_words(reports: Mapping[str, Report]) -> str:

@@ -1,115 +1,145 @@
 """Imports models' responses."""
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 
 from bank.database import bulk, chunks
 from bank.intake.formats.reading import BadFile, Problem, Row
-from bank.intake.formats.records import ModelRecord, ResponseRecord
-from bank.intake.formats.seen import SeenNames
+from bank.intake.formats.records import ModelRecord
 from bank.intake.imports import Report
 from bank.intake.imports.addressing import Addresses
 from bank.intake.imports.context import ImportContext
-from bank.models import EvaluatedModel, Response
+from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
+from bank.models import EvaluatedModel, Response, Sample
 
-Place = tuple[Any, ...]  # sample, model, and the values of ``place``: unique for each answer
-AS_JSON = ("option_order", "likelihoods")
-# New answers by column: their samples (see ImportContext), the names of their models, and what is stored of them.
-# Plain lists, because millions of values go through the spool.
-Batch = tuple[list[int], list[str], dict[str, bulk.Column]]
+NEW = "staged_new_model"
 
 
 class AnswerImporter(ABC):
     """What importers of models' answers share. Answers are never changed."""
 
+    table = "staged_answer"
     noun = "responses"
     taken = "the same response already occurs at"
     another = "a different response of this model to this sample is stored; give this one a variant"
-    place: tuple[str, ...] = ("variant",)
+    place: tuple[str, ...] = ("variant",)  # with sample and model, what is unique for each answer
     compared: tuple[str, ...] = ("status", "text", "reason", "option_order", "tokens")
 
     def __init__(self, context: ImportContext) -> None:
-        self.context = context
-        self.seen = SeenNames()
-        self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
-        self.new_models: set[str] = set()
-        self.new = 0
+        self.context, self.stage = context, context.stage
         self.cards = _cards(context)
+        self.rows = 0
+        self.new_models: list[str] = []
+        columns = columns_of(Response, (*self.place, *self.compared))
+        self.stage.make(self.table, n=KEY, place=NUMBER, key=TEXT, name=TEXT, **columns)
 
     @abstractmethod
-    def known(self, rows: list[Row], report: Report) -> Iterator[tuple[Row, Place]]:
-        """The rows whose sample exists, each with the place of its answer; the others become problems."""
-
-    @abstractmethod
-    def stored_answers(self, places: list[Place]) -> "Iterable[QuerySet[Any]]":
-        """Queries that find what may be stored in these places."""
+    def good(self, rows: list[Row], report: Report) -> list[Row]:
+        """The rows that name what they have to; the others become problems."""
 
     def values(self, record: Any) -> tuple[Any, ...]:
-        """The values of ``compared``."""
-        return record.known_status, record.text, record.reason, record.option_order, record.tokens
+        """The values of ``place`` and ``compared``."""
+        said = record.known_status, record.text, record.reason, record.option_order, record.tokens
+        return record.variant, *said
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
-        fresh = self._fresh(rows, report)
-        names = [place[1] for place, _ in fresh]
-        new_models = set(names) - self.models.keys() - self.new_models
-        self.new_models |= new_models
-        self.new += len(fresh)
-        report.made["models"] += len(new_models)
-        report.made[self.noun] += len(fresh)
-        self.announce([place for place, _ in fresh])
-        if not fresh or not self.context.writes:
-            return None
-        by_column = zip(*((*place[2:], *values) for place, values in fresh), strict=True)
-        columns: dict[str, bulk.Column] = dict(zip((*self.place, *self.compared), by_column, strict=True))
-        for name in AS_JSON:
-            if name in columns:
-                columns[name] = [None if value is None else json.dumps(value) for value in columns[name]]
-        columns = {name: bulk.compact(column) for name, column in columns.items()}
-        return [place[0] for place, _ in fresh], names, columns
+    def check(self, rows: list[Row], report: Report) -> None:
+        rows = self.good(rows, report)
+        if not rows:
+            return
+        values = zip(*(self.values(row.data) for row in rows), strict=True)
+        own: dict[str, bulk.Column] = {
+            "n": range(self.rows + 1, self.rows + len(rows) + 1),
+            "place": self.stage.places([row.where for row in rows]),
+            "key": [row.data.sample for row in rows],
+            "name": [row.data.model or self.context.model for row in rows],
+        }
+        names = (*self.place, *self.compared)
+        self.stage.put(self.table, own | bulk.prepared(Response, dict(zip(names, values, strict=True))))
+        self.rows += len(rows)
 
-    def _fresh(self, rows: list[Row], report: Report) -> list[tuple[Place, tuple[Any, ...]]]:
-        """The places where nothing is stored, with their values; what stands there twice, or otherwise, is refused."""
-        known = list(self.known(rows, report))
-        places = [place for _, place in known]
-        taken = self.seen.claim(places, [row.where for row, _ in known])
-        stored = self._stored(places)
-        fresh: list[tuple[Place, tuple[Any, ...]]] = []
-        for number, (row, place) in enumerate(known):
-            values = self.values(row.data)
-            if number in taken:
-                report.refuse(row.where, "sample", f"{self.taken} {taken[number]}")
-            elif place not in stored:
-                fresh.append((place, values))
-            elif stored[place] == values:
+    def settle(self, report: Report) -> None:
+        self._refuse_without_sample(report)
+        key = {"named.sample": NUMBER, "staged.name": TEXT}
+        key |= {f"staged.{column}": kind for column, kind in columns_of(Response, self.place).items()}
+        for where, first, _ in self.stage.repeated(self.table, self.named, key, told="n"):
+            report.refuse(where, "sample", f"{self.taken} {first}")
+        for where, is_same in self.stage.stored(self.table, self._of_stored(), Response, self.compared):
+            if is_same:
                 report.unchanged += 1
             else:
-                report.refuse(row.where, "text", self.another)
-        return fresh
+                report.refuse(where, "text", self.another)
+        self._find_new_models(report)
+        report.made[self.noun] += self.stage.number(f"SELECT count(*) FROM {self.table}")
 
-    @abstractmethod
-    def announce(self, places: list[Place]) -> None:
-        """Answers in these places will be made."""
+    @property
+    def named(self) -> str:
+        """A join to the samples that answers name, stored or pending."""
+        return f"JOIN {self.table}_sample named ON named.n = staged.n"
+
+    def _refuse_without_sample(self, report: Report) -> None:
+        stage = self.stage
+        stage.make(f"{self.table}_sample", n=KEY, sample=NUMBER)
+        stage.look_at(self.table)
+        stage.do(
+            f"""INSERT INTO {self.table}_sample SELECT staged.n, coalesce(stored.id, pending.number, 0)
+            FROM {self.table} staged {self.context.of_sample("staged.key")} ORDER BY staged.n"""
+        )
+        stage.look_at(f"{self.table}_sample")
+        if not stage.number(f"SELECT count(*) FROM {self.table}_sample WHERE sample = 0"):
+            return
+        for some in stage.slices(self.table):
+            for place, key in stage.ask(
+                f"""SELECT staged.place, staged.key FROM {self.table} staged {self.named}
+                WHERE staged.n BETWEEN %s AND %s AND named.sample = 0 ORDER BY staged.n""",
+                *some,
+            ):
+                report.refuse(stage.where(place), "sample", f"no sample {key!r} in {self.context}", sample=key)
+        stage.do(f"DELETE FROM {self.table} WHERE n IN (SELECT n FROM {self.table}_sample WHERE sample = 0)")
+
+    def _of_stored(self) -> str:
+        same = " AND ".join(
+            f"stored.{column} = staged.{column}" for column in columns_of(Response, self.place) if column != "recipe_id"
+        )
+        recipe = "= staged.recipe_id" if "recipe" in self.place else "IS NULL"
+        return f"""{self.named} JOIN bank_evaluatedmodel model ON model.name = staged.name JOIN bank_response stored
+            ON stored.sample_id = named.sample AND stored.model_id = model.id AND {same}
+                AND stored.recipe_id {recipe}"""
+
+    def _find_new_models(self, report: Report) -> None:
+        """Models that are not here, other parts of the import included."""
+        if not self.stage.has(NEW):
+            self.stage.make(NEW, name=f"{TEXT} PRIMARY KEY")
+        rows = self.stage.ask(
+            f"""SELECT DISTINCT staged.name FROM {self.table} staged
+            LEFT JOIN bank_evaluatedmodel model ON model.name = staged.name AND {seen(EvaluatedModel, "model")}
+            LEFT JOIN {NEW} new ON new.name = staged.name WHERE model.id IS NULL AND new.name IS NULL"""
+        )
+        self.new_models = sorted(name for (name,) in rows)
+        self.stage.put(NEW, {"name": self.new_models})
+        report.made["models"] += len(self.new_models)
 
     def expected_rows(self) -> dict[type[Model], int]:
-        return {EvaluatedModel: len(self.new_models), Response: self.new}
+        return {EvaluatedModel: len(self.new_models), Response: self.stage.span(self.table)}
 
-    def write(self, batch: Batch) -> None:
-        samples, names, columns = batch
-        for name in sorted(set(names) - self.models.keys()):
-            # Another part of this import, or another process, may have made it since the names were read.
-            model = EvaluatedModel.objects.filter(name=name).first()
-            self.models[name] = (model or self.context.writer.make(EvaluatedModel(name=name))).pk
+    def write(self) -> Iterator[int]:
+        writer = self.context.writer
+        # Another process may have made one since the names were read.
+        there = set(EvaluatedModel.objects.filter(name__in=self.new_models).values_list("name", flat=True))
+        writer.put_objects([EvaluatedModel(name=name) for name in self.new_models if name not in there])
+        writer.flush()
         origin = Response.Origin.UNTRUSTED if self.context.untrusted else Response.Origin.STAFF
-        own: dict[str, bulk.Column] = {
-            "sample_id": [self.context.stored_sample_id(sample) for sample in samples],
-            "model_id": [self.models[name] for name in names],
-            "origin": bulk.Constant(str(origin), len(names)),
+        columns = {
+            "id": f"staged.n + {writer.numbered(Response, self.stage, self.table)}",
+            "sample_id": self.context.as_stored(Sample, "named.sample"),
+            "model_id": "model.id",
+            "origin": f"'{origin}'",
         }
-        self.context.writer.put(Response, own | columns)
+        columns |= {column: f"staged.{column}" for column in columns_of(Response, (*self.place, *self.compared))}
+        joins = f"{self.named} JOIN bank_evaluatedmodel model ON model.name = staged.name"
+        yield from writer.copy(Response, self.stage, self.table, joins, columns)
 
     def finish(self) -> None:
         """Write down what the files say of models, where nothing was known."""
@@ -120,16 +150,6 @@ class AnswerImporter(ABC):
                     setattr(model, field, getattr(self.cards[model.name], field))
                 model.save(update_fields=unknown)
 
-    def _stored(self, places: list[Place]) -> dict[Place, tuple[Any, ...]]:
-        """What is stored in these places."""
-        wanted, found = set(places), {}
-        key = 2 + len(self.place)
-        for answers in self.stored_answers(places):
-            for row in answers.values_list("sample", "model__name", *self.place, *self.compared).iterator(2000):
-                if row[:key] in wanted:
-                    found[row[:key]] = row[key:]
-        return found
-
 
 class Responses(AnswerImporter):
     """Imports response records of the context's benchmark.
@@ -139,34 +159,26 @@ class Responses(AnswerImporter):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self.answering: dict[str, bool] = {}  # whether the model has stored responses to this benchmark
         self.addresses = Addresses(context.benchmark, context.addresses)
 
-    def known(self, rows: list[Row], report: Report) -> Iterator[tuple[Row, Place]]:
+    def good(self, rows: list[Row], report: Report) -> list[Row]:
         if any(row.data.image_url or row.data.rotation for row in rows):
             rows = list(self._settled(rows, report))
         only = self.context.model
-        for row, sample in zip(rows, self.context.sample_ids([row.data.sample for row in rows]), strict=True):
-            record: ResponseRecord = row.data
-            name = record.model or only
+        good = []
+        for row in rows:
+            name = row.data.model or only
             if only and name != only:
                 report.made["rows of other models left out"] += 1
             elif not name:
                 report.refuse(row.where, "model", "is missing; name it with --model")
-            elif not sample:
-                report.refuse(
-                    row.where, "sample", f"no sample {record.sample!r} in {self.context}", sample=record.sample
-                )
             else:
-                yield row, (sample, name, record.variant)
+                good.append(row)
+        return good
 
-    def announce(self, places: list[Place]) -> None:
-        self.context.announce_responses(places)
-
-    def stored_answers(self, places: list[Place]) -> "Iterator[QuerySet[Any]]":
-        models = [name for name in {place[1] for place in places} if self._answers(name)]
-        for ids in chunks(place[0] for place in places if place[0] > 0 and models):
-            yield Response.objects.filter(sample__in=ids, model__name__in=models)
+    def settle(self, report: Report) -> None:
+        super().settle(report)
+        self.context.announce_responses(self.table, self.named)
 
     def _settled(self, rows: list[Row], report: Report) -> Iterator[Row]:
         for row in self.addresses.resolved(rows):
@@ -174,13 +186,6 @@ class Responses(AnswerImporter):
                 yield row
             else:
                 report.add(row)
-
-    def _answers(self, name: str) -> bool:
-        """Whether the model has stored responses to samples of the benchmark."""
-        if name not in self.answering:
-            stored = Response.objects.filter(model__name=name, sample__benchmark=self.context.benchmark)
-            self.answering[name] = self.context.benchmark is not None and name in self.models and stored.exists()
-        return self.answering[name]
 
 
 def _cards(context: ImportContext) -> dict[str, ModelRecord]:

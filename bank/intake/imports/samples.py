@@ -3,8 +3,9 @@
 import hashlib
 import json
 import os
+import pickle
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,16 @@ from django.db.models import Model
 import bank.criteria
 from bank import images
 from bank.criteria import importing
-from bank.database import bulk
+from bank.database import bulk, chunks
 from bank.intake.formats.reading import Problem, Row, Where
 from bank.intake.formats.records import ImageRecord, SampleRecord
-from bank.intake.formats.seen import SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
+from bank.intake.imports.stage import BYTES, KEY, NUMBER, TEXT
 from bank.models import Capability, Sample, SampleImage
 from bank.samples import quality
 
+STAGED, KEYS = "staged_samples", "staged_sample_key"
 COMPARED = ("instruction", "hint", "language", "question_type", "options", "split", "source", "group", "metadata")
 OWN = ("quality_hints", "absent_images", "key", "status", *COMPARED)
 COLUMNS = ("id", "benchmark_id", "capability_id", "position", "closed", *OWN)
@@ -39,7 +41,7 @@ ABSENT = "no such file"
 ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
 
 
-# New samples by column: plain values, because millions of them go through the spool.
+# New samples by column: plain values, because millions of them wait on disk.
 Batch = tuple[
     list[tuple[str, ...]],  # the paths of their capabilities
     list[bulk.Column],  # what of them is closed, and their values of OWN
@@ -55,7 +57,6 @@ class Samples:
 
     def __init__(self, context: ImportContext) -> None:
         self.context, self.folder = context, context.images
-        self.seen = SeenNames()
         # The result for each picture, by its file or the hash of its bytes: stored, or why it was refused.
         self.pictures: OrderedDict[Path | str, images.Stored | str] = OrderedDict()
         self.files: dict[tuple[str, ...], Path] = {}  # of the batch, by the places that a record names
@@ -63,11 +64,14 @@ class Samples:
         self.paths: set[tuple[str, ...]] = set()  # of pending samples
         self.pending_pictures = self.pending_criteria = 0
         self.position = -1
+        self.batches = 0
+        context.stage.make(KEYS, key=f"{TEXT} PRIMARY KEY", place=NUMBER)
+        context.stage.make(STAGED, n=KEY, rows=NUMBER, batch=BYTES)
 
-    def check(self, rows: list[Row], report: Report) -> Batch | None:
+    def check(self, rows: list[Row], report: Report) -> None:
         keys = [row.data.key for row in rows]
-        ids = self.context.sample_ids(keys) if self.context.benchmark is not None else [0] * len(rows)
-        taken = self.seen.claim(keys, [row.where for row in rows])
+        ids = self.context.sample_ids(keys)
+        taken = self._taken(keys, [row.where for row in rows])
         if any(row.data.images for row in rows):
             self.files.clear()
             self._ingest(rows)
@@ -78,13 +82,13 @@ class Samples:
             if number in taken:
                 report.refuse(row.where, "key", f"{record.key!r} already occurs at {taken[number]}")
                 continue
-            if not ids[number]:
+            if record.key not in ids:
                 _warn_of_empty_options(row, report)
             pictures_of_row = self._pictures(row, report) if record.images else []
             if pictures_of_row is None:
                 continue
-            if ids[number]:
-                stored[ids[number]] = (row.where, record, pictures_of_row)
+            if record.key in ids:
+                stored[ids[record.key]] = (row.where, record, pictures_of_row)
             else:
                 fresh.append((record, pictures_of_row))
         if stored:
@@ -92,7 +96,34 @@ class Samples:
         if "responses" in self.context.source.parts:
             for record, _ in fresh:
                 self.context.addresses.add(record)
-        return self._batch(fresh, report)
+        batch = self._batch(fresh, report)
+        if batch:
+            self.batches += 1
+            columns: dict[str, bulk.Column] = {
+                "n": [self.batches],
+                "rows": [len(fresh)],
+                "batch": [pickle.dumps(batch)],
+            }
+            self.context.stage.put(STAGED, columns)
+
+    def _taken(self, keys: Sequence[str], places: Sequence[Where]) -> dict[int, Where]:
+        """The rows, by index, whose keys the file has used before, and where it did so first."""
+        stage, used = self.context.stage, dict[str, Where]()
+        for some in chunks(keys):
+            listed = ", ".join(["%s"] * len(some))
+            rows = stage.ask(f"SELECT key, place FROM {KEYS} WHERE key IN ({listed})", *some)
+            used |= {key: stage.where(place) for key, place in rows}
+        taken, new = {}, dict[str, Where]()
+        for index, (key, place) in enumerate(zip(keys, places, strict=True)):
+            if key in used or key in new:
+                taken[index] = used.get(key) or new[key]
+            else:
+                new[key] = place
+        stage.put(KEYS, {"key": list(new), "place": stage.places(list(new.values()))})
+        return taken
+
+    def settle(self, report: Report) -> None:
+        """Each batch was compared with what is stored when it was checked."""
 
     def _batch(self, fresh: list[tuple[SampleRecord, Pictures]], report: Report) -> Batch | None:
         hidden = [hidden_rows(record) for record, _ in fresh]
@@ -117,7 +148,6 @@ class Samples:
         keys: Sequence[str],
         report: Report,
     ) -> Batch | None:
-        self.context.announce(keys)
         report.made["samples"] += len(keys)
         report.made["images"] += len(pictures)
         report.made["criteria"] += len(criteria[0])
@@ -130,8 +160,7 @@ class Samples:
             importing.open_keys(criteria)
         splits = values[OWN.index("split")]
         closed = importing.closed_of(criteria, [split in self.context.hidden_splits for split in splits])
-        if not {"judgments", "labels"}.isdisjoint(self.context.source.parts):
-            self.context.pending_closed.extend(closed)
+        self.context.announce(keys, closed)
         if not self.context.writes:
             return None
         columns = list(map(bulk.compact, [closed, *values]))
@@ -152,7 +181,14 @@ class Samples:
             bank.criteria.Criterion: self.pending_criteria,
         }
 
-    def write(self, batch: Batch) -> None:
+    def write(self) -> Iterator[int]:
+        stage = self.context.stage
+        for number, _ in stage.slices(STAGED, step=1):
+            [(rows, batch)] = stage.ask(f"SELECT rows, batch FROM {STAGED} WHERE n = %s", number)
+            self._write(pickle.loads(batch))  # noqa: S301 (put there by this process, open to nobody else)
+            yield rows
+
+    def _write(self, batch: Batch) -> None:
         benchmark, writer = self.context.open(), self.context.writer
         if self.position < 0:
             self.position = benchmark.samples.count()

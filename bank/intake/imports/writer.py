@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from django.apps import apps
@@ -22,6 +23,7 @@ from django.db.models.functions import Now
 from bank import images, media
 from bank.database import bulk, execute, unfinished
 from bank.intake.imports import Cancelled, scratch
+from bank.intake.imports.stage import Stage
 from bank.models import Import, ImportRange, SampleImage
 from bank.models.imports import LEASE
 
@@ -29,7 +31,9 @@ log = logging.getLogger(__name__)
 M = TypeVar("M", bound=Model)
 AT_ONCE = 5_000  # rows per transaction
 SLICE = 500  # rows between looks at the clock
-LONGEST_TRANSACTION = 0.03  # seconds after which a transaction ends
+JOINED_AT_ONCE = 50_000  # on PostgreSQL, which reads whole staged tables for each join, and lets others write meanwhile
+LONGEST_TRANSACTION = 0.03  # seconds after which a transaction ends, while others write
+LONGEST_ALONE = 0.1  # seconds while nobody else does
 PAUSE = 1.0  # times the length of the transaction, while others write
 GAP = 0.01  # seconds while nobody else does: in a shorter one, somebody who begins to write waits for seconds
 RECENTLY = 2.0  # seconds since another connection has written
@@ -97,13 +101,34 @@ class ImportWriter:
         """Queue a change of at most some hundreds of the import's own rows."""
         self._noted.append(change)
 
+    def numbered(self, model: type[Model], stage: Stage, table: str) -> int:
+        """What leads from the numbers of a staged table to the ids that its rows get."""
+        span = stage.span(table)
+        return self.ids(model, span)[0] - stage.first(table) if span else 0
+
+    def copy(
+        self, model: type[Model], stage: Stage, table: str, joins: str, columns: Mapping[str, str]
+    ) -> Iterator[int]:
+        """Write a row for each row of a staged table, its columns given as SQL over ``staged``, which is the table, and
+        what ``joins`` join to it; other columns take their defaults. Yields how many rows after each stretch.
+        """
+        insert = bulk.insertion(model, columns, f"{table} staged {joins} WHERE staged.n BETWEEN %s AND %s")
+        is_sqlite = connection.vendor == "sqlite"
+        for first, last in stage.slices(table, step=AT_ONCE if is_sqlite else JOINED_AT_ONCE):
+            at_once = SLICE if is_sqlite else JOINED_AT_ONCE
+            for start in range(first, last + 1, at_once):
+                self.do(partial(insert, start, min(start + at_once - 1, last)))
+            self.flush()
+            yield last - first + 1
+
     def flush(self) -> None:
         """Write what is queued."""
         while self._noted:
+            longest = LONGEST_TRANSACTION if others.write() else LONGEST_ALONE
             began = time.monotonic()
             with self._transaction():
                 rows = 0
-                while self._noted and rows + SLICE <= AT_ONCE and time.monotonic() - began < LONGEST_TRANSACTION:
+                while self._noted and rows + SLICE <= AT_ONCE and time.monotonic() - began < longest:
                     queued = self._noted.popleft()
                     if not isinstance(queued, tuple):
                         queued()
@@ -144,6 +169,8 @@ class _Others:
         self.wrote_at = -RECENTLY
 
     def write(self) -> bool:
+        if connection.vendor != "sqlite":
+            return False
         version = execute("PRAGMA data_version")
         now = time.monotonic()
         if self.version not in (None, version):
@@ -246,13 +273,13 @@ def undo(row: Import) -> None:
 def _remove(row: Import, reserved: ImportRange) -> None:
     table = f'"{reserved.table}"'
     within = [reserved.first, reserved.last]
-    last = execute(f"SELECT max(id) FROM {table} WHERE id BETWEEN %s AND %s", within) or 0  # noqa: S608 (tables of ours)
+    last = execute(f"SELECT max(id) FROM {table} WHERE id BETWEEN %s AND %s", within) or 0
     for first in range(reserved.first, last + 1, AT_ONCE):
         began = time.monotonic()
         with transaction.atomic():
             renew(row)
             end = min(first + AT_ONCE - 1, last)
-            execute(f"DELETE FROM {table} WHERE id BETWEEN %s AND %s", [first, end])  # noqa: S608
+            execute(f"DELETE FROM {table} WHERE id BETWEEN %s AND %s", [first, end])
         pause(time.monotonic() - began)
 
 
