@@ -27,7 +27,7 @@ from bank.intake.formats.reading import Row
 from bank.intake.formats.records import ComparedRecord, Ref, Revision
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import Block, VerdictItems, block_of, describe
+from bank.intake.imports.items import VerdictItems, block_of, describe
 from bank.intake.imports.provenance import Closing
 from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
 from bank.models.verdict import COLUMNS, LABEL, is_of_categories, turned
@@ -89,7 +89,11 @@ class LabelImporter:
         make("staged_slot", n=KEY, p=NUMBER, slot=NUMBER)
 
     def check(self, rows: list[Row], report: Report) -> None:
-        block = self._with_annotator(block_of(rows), report)
+        block = block_of(rows)
+        named = [name or self.context.annotator for name in block.columns["annotator"]]
+        block.columns["annotator"] = named
+        reason = "is missing; name it with --annotator"
+        block = block.without([not name for name in named], "annotator", reason, report)
         if not len(block):
             return
         columns = block.columns
@@ -249,14 +253,13 @@ class LabelImporter:
             reason = self._fault(names[campaign], ballots.alone(protocol))
             if not reason:
                 continue
-            of_kind = f"FROM {STAGED} WHERE campaign = %s AND protocol = %s"
+            of_kind = f"FROM {STAGED} WHERE campaign = {campaign} AND protocol = %s"
             for some in self.stage.slices(STAGED):
-                rows = self.stage.ask(
-                    f"SELECT place {of_kind} AND n BETWEEN %s AND %s ORDER BY n", campaign, protocol, *some
-                )
-                for (place,) in rows:
+                for (place,) in self.stage.ask(
+                    f"SELECT place {of_kind} AND n BETWEEN %s AND %s ORDER BY n", protocol, *some
+                ):
                     report.refuse(self.stage.where(place), "campaign", reason)
-            self.stage.do(f"DELETE {of_kind}", campaign, protocol)
+            self.stage.do(f"DELETE {of_kind}", protocol)
 
     def _find_annotators(self, report: Report) -> None:
         rows = self.stage.ask(
@@ -425,14 +428,6 @@ class LabelImporter:
         except ballots.BadSettings:
             return
         Campaign.objects.filter(pk=campaign.pk).update(ballot=ballot)
-
-    def _with_annotator(self, block: Block, report: Report) -> Block:
-        """The rows with an annotator, their own or the import's; the others become problems."""
-        named = [name or self.context.annotator for name in block.columns["annotator"]]
-        refused = {row for row, name in enumerate(named) if not name}
-        for row in sorted(refused):
-            report.refuse(block.places[row], "annotator", "is missing; name it with --annotator")
-        return Block(block.places, block.columns | {"annotator": named}).without(refused)
 
     def _campaign_names(self, columns: Mapping[str, Sequence[Any]]) -> list[str]:
         named, protocols = columns["campaign"], columns["protocol"]

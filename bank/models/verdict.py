@@ -111,19 +111,3 @@ def turned(verdict: dict[str, Any], *, order: list[int]) -> dict[str, Any]:
     if result.get("ranking") is not None:
         result["ranking"] = [sorted(order[place] for place in group) for group in result["ranking"]]
     return result
-
-
-def in_canonical_order(
-    columns: Mapping[str, Sequence[Any]], orders: Mapping[int, list[int]]
-) -> dict[str, Sequence[Any]]:
-    """The columns of verdicts that name positions, ``choice``, ``preference`` and ``ranking``, with some rows
-    ``turned``: ``orders`` is by row.
-    """
-    positional = {name: columns[name] for name in ("choice", "preference", "ranking")}
-    if not orders:
-        return positional
-    result = {name: list(column) for name, column in positional.items()}
-    for row, order in orders.items():
-        for name, value in turned({name: column[row] for name, column in positional.items()}, order=order).items():
-            result[name][row] = value
-    return dict(result)

@@ -43,20 +43,11 @@ class StoredItem:
     pk: int
     response_ids: tuple[int, ...]
 
-    def order_of(self, response_ids: Sequence[int]) -> list[int]:
-        """The canonical position of each of these responses."""
-        return [self.response_ids.index(response) for response in response_ids]
-
 
 def find_items(specs: Iterable[ItemSpec]) -> dict[str, StoredItem]:
     """The stored items among these, by content hash."""
-    return items_by_hash(spec.content_hash for spec in specs)
-
-
-def items_by_hash(content_hashes: Iterable[str]) -> dict[str, StoredItem]:
-    """The stored items with these content hashes."""
     places: dict[str, tuple[int, list[int]]] = {}
-    for hashes in chunks(content_hashes):
+    for hashes in chunks(spec.content_hash for spec in specs):
         stored = Item.objects.filter(content_hash__in=hashes).order_by("pk", "places__position")
         for name, pk, response in stored.values_list("content_hash", "pk", "places__response"):
             places.setdefault(name, (pk, []))[1].extend([] if response is None else [response])

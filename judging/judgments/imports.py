@@ -10,7 +10,7 @@ from bank.database import bulk, unfinished
 from bank.intake.formats.reading import Row
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import Block, VerdictItems, block_of
+from bank.intake.imports.items import VerdictItems, block_of
 from bank.intake.imports.provenance import Closing
 from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
 from bank.models.verdict import COLUMNS
@@ -57,7 +57,14 @@ class Judgments:
         self.stage.make(STAGED, n=KEY, place=NUMBER, i=NUMBER, run=NUMBER, **columns_of(Judgment, OWN))
 
     def check(self, rows: list[Row], report: Report) -> None:
-        block = self._without_told(self._with_judge(block_of(rows), report), report)
+        block = block_of(rows)
+        if not self.context.judge:
+            nameless = [not judge for judge in block.columns["judge"]]
+            block = block.without(nameless, "judge", "is missing; name it with --judge", report)
+        if self.context.saw_nothing:
+            told = [settings.get("criteria") is True for settings in block.columns["settings"]]
+            reason = "says that the judge was shown criteria; it did not see nothing"
+            block = block.without(told, "settings", reason, report)
         if not len(block):
             return
         columns = block.columns
@@ -167,26 +174,6 @@ class Judgments:
             ):
                 more = {name: F(name) + count for name, count in zip(COUNTED, added, strict=True)}
                 Run.objects.filter(pk=run).update(**more)
-
-    def _with_judge(self, block: Block, report: Report) -> Block:
-        """The rows that name a judge, or all if the import names one; the others become problems."""
-        if self.context.judge or all(block.columns["judge"]):
-            return block
-        refused = {row for row, judge in enumerate(block.columns["judge"]) if not judge}
-        for row in sorted(refused):
-            report.refuse(block.places[row], "judge", "is missing; name it with --judge")
-        return block.without(refused)
-
-    def _without_told(self, block: Block, report: Report) -> Block:
-        """Without rows of judges that were shown criteria, where it is said that they saw nothing: they are refused."""
-        if not self.context.saw_nothing:
-            return block
-        told = {row for row, settings in enumerate(block.columns["settings"]) if settings.get("criteria") is True}
-        for row in sorted(told):
-            report.refuse(
-                block.places[row], "settings", "says that the judge was shown criteria; it did not see nothing"
-            )
-        return block.without(told) if told else block
 
     def _runs(self, columns: Mapping[str, Sequence[Any]]) -> list[int]:
         """The number of each row's run. Where no protocol is named, it is the one called as the kind of item."""

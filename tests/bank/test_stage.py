@@ -188,11 +188,11 @@ def test_what_waits_lies_in_a_file_that_nobody_finds_and_holds_no_hidden_word(tm
     }
     for part, row in files.items():
         (folder / f"{part}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    before, seen = sorted(settings.DATA.iterdir()), []
+    seen, others = [], {path.name for path in settings.DATA.iterdir() if "tests.db" not in path.name}
 
     def look(reports):
         seen.append(waiting())
-        assert {path for path in settings.DATA.iterdir() if path.is_file()} <= set(before)
+        assert {path.name for path in settings.DATA.iterdir() if "tests.db" not in path.name} == others
 
     run_import(path=folder, slug="b", checked=look)
     assert b"open answer" in seen[0]

@@ -1,10 +1,10 @@
 """The items that imported verdicts are about."""
 
 import json
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from itertools import groupby
+from itertools import compress, groupby
 from operator import itemgetter, or_
 from typing import Any
 
@@ -40,11 +40,15 @@ class Block:
     def __len__(self) -> int:
         return len(self.places)
 
-    def without(self, refused: Container[int]) -> "Block":
-        """The block without some of its rows, by index."""
-        kept = [index for index in range(len(self)) if index not in refused]
-        columns = {name: [column[index] for index in kept] for name, column in self.columns.items()}
-        return Block([self.places[index] for index in kept], columns)
+    def without(self, bad: Sequence[bool], field: str, reason: str, report: Report) -> "Block":
+        """The block without its bad rows, which are refused."""
+        if not any(bad):
+            return self
+        for place in compress(self.places, bad):
+            report.refuse(place, field, reason)
+        kept = [not each for each in bad]
+        columns = {name: list(compress(column, kept)) for name, column in self.columns.items()}
+        return Block(list(compress(self.places, kept)), columns)
 
 
 def block_of(rows: Sequence[Row]) -> Block:
@@ -182,16 +186,13 @@ class VerdictItems:
             )
         if not found:
             return
-        for first, last in self.stage.slices(table):
-            for place, *about in self.stage.ask(
-                f"""SELECT verdict.place, fault.fault, named.sample, fault.model, fault.variant
-                FROM {table} verdict JOIN staged_fault fault ON fault.i = verdict.i
-                JOIN staged_named named ON named.i = verdict.i
-                WHERE verdict.n BETWEEN %s AND %s ORDER BY verdict.n""",
-                first,
-                last,
-            ):
-                self._say_fault(self.stage.where(place), *about, report=report)
+        for place, *about in self.stage.rows(
+            table,
+            f"""SELECT verdict.place, fault.fault, named.sample, fault.model, fault.variant
+            FROM {table} verdict JOIN staged_fault fault ON fault.i = verdict.i
+            JOIN staged_named named ON named.i = verdict.i WHERE verdict.n BETWEEN %s AND %s ORDER BY verdict.n""",
+        ):
+            self._say_fault(self.stage.where(place), *about, report=report)
         for staged in (table, "staged_placed", "staged_cited"):
             self.stage.do(f"DELETE FROM {staged} WHERE i IN (SELECT i FROM staged_fault)")
 

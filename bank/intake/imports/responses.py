@@ -90,13 +90,12 @@ class AnswerImporter(ABC):
         stage.look_at(f"{self.table}_sample")
         if not stage.number(f"SELECT count(*) FROM {self.table}_sample WHERE sample = 0"):
             return
-        for some in stage.slices(self.table):
-            for place, key in stage.ask(
-                f"""SELECT staged.place, staged.key FROM {self.table} staged {self.named}
-                WHERE staged.n BETWEEN %s AND %s AND named.sample = 0 ORDER BY staged.n""",
-                *some,
-            ):
-                report.refuse(stage.where(place), "sample", f"no sample {key!r} in {self.context}", sample=key)
+        for place, key in stage.rows(
+            self.table,
+            f"""SELECT staged.place, staged.key FROM {self.table} staged {self.named}
+            WHERE staged.n BETWEEN %s AND %s AND named.sample = 0 ORDER BY staged.n""",
+        ):
+            report.refuse(stage.where(place), "sample", f"no sample {key!r} in {self.context}", sample=key)
         stage.do(f"DELETE FROM {self.table} WHERE n IN (SELECT n FROM {self.table}_sample WHERE sample = 0)")
 
     def _of_stored(self) -> str:

@@ -111,6 +111,11 @@ class Stage:
         for start in range(first, last + 1, step) if first is not None else ():
             yield start, min(start + step - 1, last)
 
+    def rows(self, table: str, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a result by stretches of a table, whose first and last number the statement takes."""
+        for some in self.slices(table):
+            yield from self.ask(statement, *some)
+
     def change(self, table: str, key: str, rows: Sequence[tuple[Any, ...]], *columns: str) -> None:
         """Set columns of single rows: the values of each, then its key."""
         listed = ", ".join(f'"{name}" = %s' for name in columns)
@@ -145,14 +150,13 @@ class Stage:
             f"""INSERT INTO staged_repeated SELECT staged.n, keyed.n FROM {table} staged {joins}
             JOIN staged_key keyed ON {same} WHERE keyed.n <> staged.n ORDER BY staged.n"""
         )
-        for some in self.slices("staged_repeated"):
-            for place, first, other in self.ask(
-                f"""SELECT staged.place, first.place, staged.{told} FROM staged_repeated repeated
-                JOIN {table} staged ON staged.n = repeated.n JOIN {table} first ON first.n = repeated.first
-                WHERE repeated.n BETWEEN %s AND %s ORDER BY repeated.n""",
-                *some,
-            ):
-                yield self.where(place), self.where(first), other
+        for place, first, other in self.rows(
+            "staged_repeated",
+            f"""SELECT staged.place, first.place, staged.{told} FROM staged_repeated repeated
+            JOIN {table} staged ON staged.n = repeated.n JOIN {table} first ON first.n = repeated.first
+            WHERE repeated.n BETWEEN %s AND %s ORDER BY repeated.n""",
+        ):
+            yield self.where(place), self.where(first), other
         self.do(f"DELETE FROM {table} WHERE n IN (SELECT n FROM staged_repeated)")
 
     def stored(self, table: str, joins: str, model: type[Model], names: Sequence[str]) -> Iterator[tuple[Where, bool]]:

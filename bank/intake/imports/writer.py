@@ -76,10 +76,6 @@ class ImportWriter:
         """The ids reserved in a table, including those that no row will use."""
         return self._own.get(model, range(0))
 
-    def id_at(self, model: type[Model], place: int) -> int:
-        """The id of the import's n-th row in a table, from 0."""
-        return self._own[model][place]
-
     def put(self, model: type[Model], columns: Mapping[str, bulk.Column]) -> None:
         """Queue new rows by column, none empty; they get ids unless they have some."""
         id_column = {} if "id" in columns else {"id": self.ids(model, len(next(iter(columns.values()))))}
