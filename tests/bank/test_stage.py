@@ -158,6 +158,30 @@ def test_a_file_that_grows_makes_the_same_rows_as_one_that_is_whole(seed, tmp_pa
     assert rows_of("once") == rows_of("grown")
 
 
+def test_a_batch_of_nothing_but_repeated_rows_is_refused_row_by_row(tmp_path, media, monkeypatch):
+    monkeypatch.setattr(engine, "BATCH", 2)
+    samples = [{"key": key, "instruction": "Why?"} for key in "abc"]
+    responses = [{"sample": "a", "model": model, "text": "so"} for model in MODELS[:2]]
+    scored = {"kind": "score", "sample": "a", "score": 3}
+    rows = {
+        "samples": samples,
+        "responses": responses,
+        "judgments": [scored | {"responses": [model], "judge": "J"} for model in MODELS[:2]],
+        "labels": [scored | {"responses": [model], "annotator": "ada"} for model in MODELS[:2]],
+    }
+    for part in PARTS:
+        text = "".join(json.dumps(row) + "\n" for row in (*rows[part], *rows[part], *rows[part]))
+        (tmp_path / f"{part}.jsonl").write_text(text, encoding="utf-8")
+    reports = run_import(path=tmp_path, slug="b", skip_bad=True)
+    assert {part: (report.rows, report.bad) for part, report in reports.items()} == {
+        "samples": (9, 6),
+        "responses": (6, 4),
+        "judgments": (6, 4),
+        "labels": (6, 4),
+    }
+    assert Response.objects.count() == Judgment.objects.count() == Label.objects.count() == 2
+
+
 def waiting():
     """What the files without a name in the data folder hold."""
     held = b""
