@@ -198,6 +198,7 @@ def test_boards_see_what_an_import_shows_though_others_wrote_rows_with_higher_id
 def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(whole, media, monkeypatch):
     monkeypatch.setattr(writer, "AT_ONCE", 200)
     monkeypatch.setattr(writer, "SLICE", 50)
+    monkeypatch.setattr(writer, "JOINED_AT_ONCE", 200)
     rows, spans = Counter(), []
     insert, insertion = bulk.insert_columns, bulk.insertion
 
