@@ -27,7 +27,7 @@ from bank.intake.formats.reading import Row
 from bank.intake.formats.records import ComparedRecord, Ref, Revision
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import VerdictItems, block_of, describe
+from bank.intake.imports.items import ITEM, VerdictItems, block_of, describe
 from bank.intake.imports.provenance import Closing
 from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
 from bank.models.verdict import COLUMNS, LABEL, is_of_categories, turned
@@ -36,11 +36,10 @@ from judging.protocols import settings_hash
 
 STAGED = "staged_label"
 OWN = (*COLUMNS, "seconds", "comment", "flags", "changed_late", "created_at", "changed_at")
-ABOUT = "JOIN staged_about about ON about.i = staged.i JOIN staged_item item ON item.k = about.k"
 SWAPPED = [1, 0]
 # What tells the labels of a campaign apart: an item, and perhaps two judgments of it whose analyses are compared.
 ASKED = ("staged.campaign", "about.k", "staged.reviewed", "staged.against")
-OF_STORED = f"""{ABOUT} JOIN staged_campaign named ON named.campaign = staged.campaign
+OF_STORED = f"""{ITEM} JOIN staged_campaign named ON named.campaign = staged.campaign
     JOIN annotations_label stored ON stored.item_id = item.item
     JOIN annotations_campaign campaign ON campaign.id = stored.campaign_id AND campaign.name = named.name
     JOIN annotations_annotator annotator ON annotator.id = stored.annotator_id AND annotator.name = staged.annotator
@@ -155,10 +154,10 @@ class LabelImporter:
         if not stage.span(STAGED):
             return
         report.made["items"] += 0  # told first
-        self.items.turn(STAGED, "shown", if_="AND verdict.compares = 0")
+        self.items.turn(STAGED, "shown", condition="verdict.compares = 0")
         self._put_campaigns(self.stored)
         key = dict.fromkeys(ASKED, NUMBER) | {"staged.annotator": TEXT}
-        for where, first, annotator in stage.repeated(STAGED, ABOUT, key, told="annotator"):
+        for where, first, annotator in stage.repeated(STAGED, ITEM, key, told="annotator"):
             report.refuse(where, "annotator", f"{first} already has a label of {annotator!r} on this item")
         for where, is_same in stage.stored(STAGED, OF_STORED, Label, COLUMNS):
             if is_same:
@@ -177,12 +176,12 @@ class LabelImporter:
         self._find_places()
 
     def _find_used(self) -> None:
-        names = {number: name for name, number in self.numbers.items()}
         rows = self.stage.ask(
-            f"""SELECT staged.campaign, staged.protocol FROM {STAGED} staged
+            f"""SELECT campaign.name, staged.protocol FROM {STAGED} staged
+            JOIN staged_campaign campaign ON campaign.campaign = staged.campaign
             JOIN (SELECT min(n) AS n FROM {STAGED} GROUP BY campaign) first ON first.n = staged.n ORDER BY staged.n"""
         )
-        self.protocols = {names[campaign]: protocol for campaign, protocol in rows}
+        self.protocols = dict(rows)
 
     def _put_campaigns(self, known: Mapping[str, Campaign]) -> None:
         """The names of campaigns, the ids of those that are known, and how many items these have."""
@@ -206,7 +205,7 @@ class LabelImporter:
             orders = [("".join(positions[int(place)] for place in order), m) for positions, order, m in rows]
             self.stage.change("staged_compared", "m", orders, "order")
         self.stage.do(
-            f"""UPDATE staged_compared SET judgment = (SELECT min(stored.id) FROM {STAGED} staged {ABOUT}
+            f"""UPDATE staged_compared SET judgment = (SELECT min(stored.id) FROM {STAGED} staged {ITEM}
                 JOIN judging_judge judge ON judge.name = staged_compared.judge
                 JOIN judging_run run ON run.judge_id = judge.id AND run.protocol = staged_compared.protocol
                     AND run.settings_hash = staged_compared.settings_hash
@@ -273,9 +272,8 @@ class LabelImporter:
 
     def _find_members(self) -> None:
         """Annotators of a campaign who are no members of it yet."""
-        names = {number: name for name, number in self.numbers.items()}
         rows = self.stage.ask(
-            f"""SELECT DISTINCT staged.campaign, staged.annotator FROM {STAGED} staged
+            f"""SELECT DISTINCT campaign.name, staged.annotator FROM {STAGED} staged
             JOIN staged_campaign campaign ON campaign.campaign = staged.campaign
             LEFT JOIN annotations_annotator annotator ON annotator.origin = %s AND annotator.name = staged.annotator
             LEFT JOIN annotations_membership stored ON stored.campaign_id = campaign.stored
@@ -283,7 +281,7 @@ class LabelImporter:
             WHERE stored.id IS NULL""",
             self.context.slug,
         )
-        self.members = sorted((names[campaign], annotator) for campaign, annotator in rows)
+        self.members = sorted(rows)
 
     def _find_places(self) -> None:
         """The campaign items that labels are on, and the slot that each label takes: the next of its campaign item."""
@@ -297,7 +295,7 @@ class LabelImporter:
                 CASE WHEN stored.id IS NULL THEN row_number() OVER (PARTITION BY stored.id IS NULL ORDER BY wanted.n)
                 END
             FROM (SELECT {", ".join(ASKED)}, min(staged.n) AS n, count(*) AS added
-                FROM {STAGED} staged {ABOUT} GROUP BY {", ".join(ASKED)}) wanted
+                FROM {STAGED} staged {ITEM} GROUP BY {", ".join(ASKED)}) wanted
             JOIN staged_item item ON item.k = wanted.k
             JOIN staged_campaign campaign ON campaign.campaign = wanted.campaign
             LEFT JOIN annotations_campaignitem stored ON stored.campaign_id = campaign.stored
@@ -308,7 +306,7 @@ class LabelImporter:
         stage.do(
             f"""INSERT INTO staged_slot
             SELECT staged.n, asked.p, asked.taken - 1 + row_number() OVER (PARTITION BY asked.p ORDER BY staged.n)
-            FROM {STAGED} staged {ABOUT} JOIN staged_asked asked ON asked.k = about.k
+            FROM {STAGED} staged {ITEM} JOIN staged_asked asked ON asked.k = about.k
                 AND asked.campaign = staged.campaign AND asked.reviewed = staged.reviewed
                 AND asked.against = staged.against"""
         )
@@ -361,8 +359,7 @@ class LabelImporter:
         }
         place = writer.numbered(CampaignItem, stage, "staged_new_place")
         joins = f"{asked} {named.format('asked')}"
-        for _ in writer.copy(CampaignItem, stage, "staged_new_place", joins, {"id": f"staged.n + {place}"} | columns):
-            pass
+        writer.copy_all(CampaignItem, stage, "staged_new_place", joins, {"id": f"staged.n + {place}"} | columns)
         stage.do("UPDATE staged_asked SET item = number + %s WHERE number IS NOT NULL", place)
         stage.make("staged_annotator", name=f"{TEXT} PRIMARY KEY", id=NUMBER)
         stage.put("staged_annotator", {"name": list(annotators), "id": list(annotators.values())})
@@ -379,12 +376,11 @@ class LabelImporter:
         }
         assignment, label = (writer.numbered(model, stage, STAGED) for model in (Assignment, Label))
         joins = f"{by} {slots}"
-        for _ in writer.copy(Assignment, stage, STAGED, joins, {"id": f"staged.n + {assignment}"} | columns):
-            pass
+        writer.copy_all(Assignment, stage, STAGED, joins, {"id": f"staged.n + {assignment}"} | columns)
         columns = {column: f'staged."{column}"' for column in columns_of(Label, OWN)}
         columns |= {"id": f"staged.n + {label}", "assignment_id": f"staged.n + {assignment}"}
         columns |= {"campaign_id": "campaign.stored", "item_id": self.items.pk, "annotator_id": "annotator.id"}
-        yield from writer.copy(Label, stage, STAGED, f"{by} {ABOUT} {named.format('staged')}", columns)
+        yield from writer.copy(Label, stage, STAGED, f"{by} {ITEM} {named.format('staged')}", columns)
         self._write_revisions(label)
 
     def _write_revisions(self, offset: int) -> None:

@@ -10,7 +10,7 @@ from bank.database import bulk, unfinished
 from bank.intake.formats.reading import Row
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import VerdictItems, block_of
+from bank.intake.imports.items import ABOUT, ITEM, VerdictItems, block_of
 from bank.intake.imports.provenance import Closing
 from bank.intake.imports.stage import KEY, NUMBER, TEXT, columns_of, seen
 from bank.models.verdict import COLUMNS
@@ -23,9 +23,8 @@ RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
 STAGED = "staged_judgment"
 RESULT = ("status", *COLUMNS)  # what a second judgment of the same place has to say, too
 OWN = ("order", "repeat", *RESULT, "analysis", "raw", "prompt_tokens", "completion_tokens", "cost", "reason_hash")
-ABOUT = "JOIN staged_about about ON about.i = staged.i"
-OF_STORED = """JOIN staged_item item ON item.k = about.k JOIN staged_run run ON run.run = staged.run
-    JOIN judging_judgment stored ON stored.run_id = run.stored AND stored.item_id = item.item
+OF_RUN = f"{ITEM} JOIN staged_run run ON run.run = staged.run"
+OF_STORED = f"""{OF_RUN} JOIN judging_judgment stored ON stored.run_id = run.stored AND stored.item_id = item.item
         AND stored."order" = staged."order" AND stored.repeat = staged.repeat"""
 COUNTED = {  # what a run says of its judgments
     "verdicts": "status = 'ok'",
@@ -87,14 +86,12 @@ class Judgments:
             return
         report.made["items"] += 0  # told first
         self.items.turn(STAGED, "order")
-        self.stage.make("staged_run", run=KEY, stored=NUMBER)
-        known = {number: self.stored[key].pk for key, number in self.numbers.items() if key in self.stored}
-        self.stage.put("staged_run", {"run": list(known), "stored": list(known.values())})
+        self._put_runs(self.stored)
         key = {"staged.run": NUMBER, "about.k": NUMBER, 'staged."order"': TEXT, "staged.repeat": NUMBER}
         for where, first, _ in self.stage.repeated(STAGED, ABOUT, key, told="n"):
             reason = f"the same item, order and repeat of this judge already appears at {first}"
             report.refuse(where, "sample", reason)
-        for where, is_same in self.stage.stored(STAGED, f"{ABOUT} {OF_STORED}", Judgment, RESULT):
+        for where, is_same in self.stage.stored(STAGED, OF_STORED, Judgment, RESULT):
             if is_same:
                 report.unchanged += 1
             else:
@@ -108,11 +105,17 @@ class Judgments:
         self.items.announce(STAGED, report)
         self._find_run_items()
 
+    def _put_runs(self, known: Mapping[RunKey, Run]) -> None:
+        """The ids of the runs that are known, of those that the file names."""
+        ids = {number: known[key].pk for key, number in self.numbers.items() if key in known}
+        self.stage.make("staged_run", run=KEY, stored=NUMBER)
+        self.stage.put("staged_run", {"run": list(ids), "stored": list(ids.values())})
+
     def _find_run_items(self) -> None:
         """The items that runs do not have yet, each with the number of the first judgment that needs it."""
         self.stage.do(
             f"""INSERT INTO staged_run_item SELECT staged.run, about.k, staged.n FROM {STAGED} staged
-            JOIN staged_about about ON about.i = staged.i WHERE true ORDER BY staged.n ON CONFLICT DO NOTHING"""
+            {ABOUT} WHERE true ORDER BY staged.n ON CONFLICT DO NOTHING"""
         )
         if any(key in self.stored for key in self.used):
             self.stage.do(
@@ -141,21 +144,17 @@ class Judgments:
     def write(self) -> Iterator[int]:
         writer = self.context.writer
         self.runs = {key: self.stored.get(key) or self._run(key) for key in self.used}
-        self.stage.make("staged_run", run=KEY, stored=NUMBER)
-        runs = {self.numbers[key]: run.pk for key, run in self.runs.items()}
-        self.stage.put("staged_run", {"run": list(runs), "stored": list(runs.values())})
+        self._put_runs(self.runs)
         writer.flush()
         self.items.write()
-        joins = f"{ABOUT} JOIN staged_item item ON item.k = about.k JOIN staged_run run ON run.run = staged.run"
         first = """JOIN staged_run_item first
             ON first.run = staged.run AND first.k = about.k AND first.n = staged.n"""
         columns = {"run_id": "run.stored", "item_id": self.items.pk}
         number = {"id": f"staged.n + {writer.numbered(RunItem, self.stage, STAGED)}"}
-        for _ in writer.copy(RunItem, self.stage, STAGED, f"{joins} {first}", number | columns):
-            pass
+        writer.copy_all(RunItem, self.stage, STAGED, f"{OF_RUN} {first}", number | columns)
         columns |= {column: f'staged."{column}"' for column in columns_of(Judgment, OWN)}
         number = {"id": f"staged.n + {writer.numbered(Judgment, self.stage, STAGED)}"}
-        yield from writer.copy(Judgment, self.stage, STAGED, joins, number | columns)
+        yield from writer.copy(Judgment, self.stage, STAGED, OF_RUN, number | columns)
 
     def finish(self) -> None:
         """Note of which runs nobody knows any more what they held, and count what came in.

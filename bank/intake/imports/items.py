@@ -23,6 +23,8 @@ from bank.models.verdict import GRADED, turned
 from bank.samples.items import note_blind_twins
 
 Columns = dict[str, Any]  # by name, with one value per row
+ABOUT = "JOIN staged_about about ON about.i = staged.i"  # from verdicts to what they are about
+ITEM = f"{ABOUT} JOIN staged_item item ON item.k = about.k"
 NO_SAMPLE, NO_RESPONSE, ANOTHER_TEXT = 1, 2, 3  # why a row is about nothing that is here
 
 
@@ -284,7 +286,7 @@ class VerdictItems:
                 self.stage.put("staged_turned", {"i": list(orders), "positions": list(orders.values())})
         self.stage.look_at("staged_turned")
 
-    def turn(self, table: str, shown: str, *, if_: str = "") -> None:
+    def turn(self, table: str, shown: str, condition: str = "true") -> None:
         """Bring the verdicts of a table into the canonical order of their items: ``choice``, ``preference`` and
         ``ranking``, and the column that holds the positions in presented order.
         """
@@ -294,7 +296,7 @@ class VerdictItems:
             rows = self.stage.ask(
                 f"""SELECT verdict.n, turned.positions, verdict."{shown}", choice, preference, ranking
                 FROM {table} verdict JOIN staged_turned turned ON turned.i = verdict.i
-                WHERE verdict.n BETWEEN %s AND %s {if_}""",
+                WHERE verdict.n BETWEEN %s AND %s AND {condition}""",
                 first,
                 last,
             )
@@ -312,7 +314,7 @@ class VerdictItems:
         self.part = table
         self.count = self.stage.do(
             f"""INSERT INTO staged_new_item SELECT item.k, %s FROM staged_item item WHERE item.item = 0
-                AND item.k IN (SELECT about.k FROM {table} staged JOIN staged_about about ON about.i = staged.i)
+                AND item.k IN (SELECT about.k FROM {table} staged {ABOUT})
             ON CONFLICT DO NOTHING""",
             table,
         )
@@ -359,8 +361,7 @@ class VerdictItems:
         }
         item = f"JOIN staged_item item ON item.k = staged.n AND staged.part = '{self.part}'"
         named = "JOIN staged_named named ON named.i = staged.n JOIN staged_placed placed ON placed.i = staged.n"
-        for _ in writer.copy(Item, stage, "staged_new_item", f"{item} {named}", columns):
-            pass
+        writer.copy_all(Item, stage, "staged_new_item", f"{item} {named}", columns)
         if self.most:
             first_id = writer.ids(ItemResponse, stage.span("staged_new_item") * self.most)[0]
             canonical = "CAST(substr(turned.positions, CAST(cited.place AS integer) + 1, 1) AS integer)"
@@ -372,8 +373,7 @@ class VerdictItems:
             }
             cited = "JOIN staged_cited cited ON cited.i = staged.n"
             of_first = "LEFT JOIN staged_turned turned ON turned.i = staged.n"
-            for _ in writer.copy(ItemResponse, stage, "staged_new_item", f"{item} {cited} {of_first}", columns):
-                pass
+            writer.copy_all(ItemResponse, stage, "staged_new_item", f"{item} {cited} {of_first}", columns)
 
     def _hash_pending(self) -> None:
         """The content hashes of items whose samples or responses had no ids when they were checked."""

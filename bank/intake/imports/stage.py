@@ -85,18 +85,20 @@ class Stage:
         if len(next(iter(columns.values()))):
             bulk.insert_into(table, columns)
 
-    def do(self, statement: str, *values: Any) -> int:
-        """Run a statement; returns how many rows it made, changed or removed."""
+    def go_on(self) -> None:
         if self.cancelled():
             raise Cancelled
+
+    def do(self, statement: str, *values: Any) -> int:
+        """Run a statement; returns how many rows it made, changed or removed."""
+        self.go_on()
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
             return max(cursor.rowcount, 0)
 
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a result, which has to be a small one: see ``slices``."""
-        if self.cancelled():
-            raise Cancelled
+        self.go_on()
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
             return cursor.fetchall()

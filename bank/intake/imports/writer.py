@@ -109,13 +109,18 @@ class ImportWriter:
         what ``joins`` join to it; other columns take their defaults. Yields how many rows after each stretch.
         """
         insert = bulk.insertion(model, columns, f"{table} staged {joins} WHERE staged.n BETWEEN %s AND %s")
-        is_sqlite = connection.vendor == "sqlite"
-        for first, last in stage.slices(table, step=AT_ONCE if is_sqlite else JOINED_AT_ONCE):
-            at_once = SLICE if is_sqlite else JOINED_AT_ONCE
+        stretch, at_once = (AT_ONCE, SLICE) if connection.vendor == "sqlite" else (JOINED_AT_ONCE, JOINED_AT_ONCE)
+        for first, last in stage.slices(table, step=stretch):
+            stage.go_on()
             for start in range(first, last + 1, at_once):
                 self.do(partial(insert, start, min(start + at_once - 1, last)))
             self.flush()
             yield last - first + 1
+
+    def copy_all(self, model: type[Model], stage: Stage, table: str, joins: str, columns: Mapping[str, str]) -> None:
+        """The same for rows that nobody counts."""
+        for _ in self.copy(model, stage, table, joins, columns):
+            pass
 
     def flush(self) -> None:
         """Write what is queued."""
