@@ -22,10 +22,10 @@ from judging.inputs import InputForm, fields_of, form_field
 from judging.models import JURY, OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
-from judging.protocols.prompts.stored import titles
+from judging.protocols.prompts.stored import TemplateIn, titles
 from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP, REQUEST
 from judging.runs import item_sets, plan, queries, tryouts
-from judging.runs.inputs import RunIn
+from judging.runs.inputs import JuryIn, RunIn
 from judging.webhooks import WebhookIn
 
 MOST_NAMED = 5  # judges in a label
@@ -39,6 +39,7 @@ PROTOCOL_DEFAULT = ("", "The protocol's default")
 
 RUN = fields_of(RunIn)
 JUDGE = fields_of(JudgeIn)
+MEMBERS = fields_of(JuryIn)
 
 
 def _text(label: str, help_text: str, **options: Any) -> forms.CharField:
@@ -540,7 +541,7 @@ class RunsChoice(forms.ModelMultipleChoiceField):
 class JuryForm(Styled):
     """A jury: a name and one run of each member."""
 
-    name = forms.CharField(max_length=200, help_text="As boards and files will show it.")
+    name = form_field(MEMBERS["name"], None)
     runs = RunsChoice(
         queryset=Run.objects.filter(kind=Run.Kind.JUDGMENTS)
         .exclude(judge__baseline=OVERLAP)
@@ -549,7 +550,7 @@ class JuryForm(Styled):
         .order_by("benchmark", "protocol", "judge__name", "pk"),
         widget=forms.CheckboxSelectMultiple,
         label="Members",
-        help_text="One run of each judge.",
+        help_text=MEMBERS["runs"].help_text,
     )
 
 
@@ -569,18 +570,14 @@ class SelectionForm(Styled):
         return data
 
 
-class TemplateForm(Styled):
+class TemplateForm(InputForm):
     """A version of a prompt template."""
 
+    takes = TemplateIn
+
     protocol = forms.ChoiceField(choices=list(titles().items()))
-    name = forms.CharField(
-        max_length=40, help_text="Lower-case letters, digits, hyphens. An existing name gets its next version."
-    )
     text = CleanCharField(
         label="Template", widget=forms.Textarea(attrs={"rows": 30, "spellcheck": "false"}), strip=False
-    )
-    note = CleanCharField(
-        max_length=300, required=False, help_text="What is different, for people who choose a prompt."
     )
     as_published = tick("A paper's prompt as published: without fences, which boards made with it say")
 

@@ -18,7 +18,7 @@ from judging.endpoints.judges import add_judge
 from judging.endpoints.probing import probe_judge
 from judging.inputs import fields_of
 from judging.models import Judge, PromptTemplate
-from judging.protocols.prompts.stored import add_template, discard_template
+from judging.protocols.prompts.stored import TemplateIn, add_template, discard_template
 
 
 class JudgeSerializer(serializers.ModelSerializer[Judge]):
@@ -111,18 +111,6 @@ class TemplateSerializer(serializers.ModelSerializer[PromptTemplate]):
     class Meta:
         model = PromptTemplate
         fields = ("id", "protocol", "name", "version", "text", "sha256", "note", "as_published", "created_at")
-
-
-class TemplateIn(serializers.Serializer[Any]):
-    """The next version of a name."""
-
-    protocol = serializers.CharField(max_length=40)
-    name = serializers.CharField(max_length=40)
-    text = serializers.CharField(max_length=30_000, trim_whitespace=False)
-    note = serializers.CharField(max_length=300, default="", allow_blank=True)
-    as_published = serializers.BooleanField(
-        default=False, help_text="a paper's own prompt, exempt from the rules about fences"
-    )
 
 
 class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):

@@ -4,9 +4,11 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
+from rest_framework import serializers
 
 from accounts.models import User
 from accounts.rules import Viewer
@@ -90,6 +92,22 @@ def templates(viewer: Viewer) -> list[Template]:
             templates_with_use.append(Template(prompt, title, stored_row, runs, prompt.name not in names_seen))
             names_seen.add(prompt.name)
     return templates_with_use
+
+
+class TemplateIn(serializers.Serializer[Any]):
+    """The next version of a name."""
+
+    protocol = serializers.CharField(max_length=40)
+    name = serializers.CharField(
+        max_length=40, help_text="Lower-case letters, digits, hyphens. An existing name gets its next version."
+    )
+    text = serializers.CharField(max_length=30_000, trim_whitespace=False)
+    note = serializers.CharField(
+        max_length=300, default="", allow_blank=True, help_text="What is different, for people who choose a prompt."
+    )
+    as_published = serializers.BooleanField(
+        default=False, help_text="a paper's own prompt, exempt from the rules about fences"
+    )
 
 
 @transaction.atomic
