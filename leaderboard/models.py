@@ -160,12 +160,17 @@ class RecipeEdition(models.Model):
 
 
 class Change(models.Model):
-    """What ``changes.version`` adds up; only triggers write it. ``benchmark`` is an id, 0 for all; ``hides``: drawn by
-    writes after which something may have to be hidden.
+    """What ``counters.version`` adds up; only triggers write it. ``benchmark`` is an id, 0 for all; ``effect``: of the
+    writes that draw the number.
     """
 
+    class Effect(models.IntegerChoices):
+        ADDS = 0  # whatever is not one of these
+        HIDES = 1  # after it something may have to be hidden
+        VOTES = 2  # a verdict comes in, or a run or an annotator goes on
+
     benchmark = models.BigIntegerField(db_index=True)
-    hides = models.BooleanField(default=False, db_default=False)
+    effect = models.PositiveSmallIntegerField(choices=Effect.choices, default=Effect.ADDS, db_default=Effect.ADDS)
     number = models.BigIntegerField()
 
 
@@ -173,7 +178,7 @@ class PreparedPage(models.Model):
     """A page over many verdicts as a job drew it, see ``leaderboard.kept.pages``. Any row may be deleted.
 
     ``asked``: what the request was, as far as the page depends on it. ``benchmark``: whose data it shows, else all.
-    ``version``, ``hiding``: see ``changes.version``. ``status``: of the answer, as HTTP has it; None until it is drawn.
+    ``version``, ``hiding``: see ``counters``. ``status``: of the answer, as HTTP has it; None until it is drawn.
     ``sealed``: whether it may rest on hidden inputs.
     """
 

@@ -4,13 +4,15 @@ The database itself draws the number, by triggers, in the transaction of the wri
 It is random, so that none comes again, neither after a rollback nor in a database that is restored. All tables count
 but those named here. A row counts for the benchmark that it belongs to, and one that belongs to none for all.
 
-A benchmark has a second number for writes after which something may have to be hidden: a page that was made before may
-be shown for a while after the others. Whatever is added hides nothing; what is changed or removed may, but for ADDING.
+A benchmark has a number for each effect of a write. After some, something may have to be hidden: a page that was made
+before may be shown for a while after the others. Whatever is added hides nothing; what is changed or removed may, but
+for ADDING. And while verdicts come in, what they are about stays as it is: it need not be read again.
 
 On PostgreSQL, a writer that finds a number locked by another one adds a number beside it, so that nobody waits for the
 end of an import; a benchmark's number is the sum.
 """
 
+import itertools
 import secrets
 from collections import deque
 from collections.abc import Sequence
@@ -44,7 +46,9 @@ UNCOUNTED_COLUMNS = {
     "judging.Judge": ("paced_until",),
 }
 EVERY_COLUMN = ("*",)
-# Columns that hide nothing when they change; of rows with every column neither does a removal.
+VOTES = frozenset({"annotations.Label", "judging.Judgment"})  # of which a new row is a verdict
+# Columns that hide nothing when they change, and then verdicts come in or somebody goes on; of rows with every column
+# neither does a removal, and anything may come in.
 ADDING = {
     "annotations.CampaignItem": ("priority",),
     "annotations.Label": tuple(
@@ -68,26 +72,29 @@ ADDING = {
 }
 HIDES_WHERE = {"bank.Item": "NEW.blind"}  # unless this is true of the row that changed
 ALL = 0  # in place of a benchmark's id
+Effect = Change.Effect
 NUMBERS = 2**40  # one of so many is drawn
 CHANGES = Change._meta.db_table
 RANGES = ImportRange._meta.db_table
-DRAW = f"""CREATE OR REPLACE FUNCTION counted_draw(of bigint, hiding boolean) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+DRAW = f"""CREATE OR REPLACE FUNCTION counted_draw(of bigint, its_effect integer) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
     UPDATE {CHANGES} SET number = floor(random() * {NUMBERS}) WHERE id =
-        (SELECT id FROM {CHANGES} WHERE benchmark = of AND hides = hiding LIMIT 1 FOR UPDATE SKIP LOCKED);
+        (SELECT id FROM {CHANGES} WHERE benchmark = of AND effect = its_effect LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF NOT FOUND THEN
-        INSERT INTO {CHANGES} (benchmark, hides, number) VALUES (of, hiding, floor(random() * {NUMBERS}));
+        INSERT INTO {CHANGES} (benchmark, effect, number) VALUES (of, its_effect, floor(random() * {NUMBERS}));
     END IF; END $$"""
 
 
-def version(benchmark: int | None = None, *, hiding: bool = False) -> tuple[Any, ...]:
-    """Equal as long as nothing that counts for the benchmark is written, or without one nothing anywhere. It is another
-    one on each day, because some facts are told from a day on. If ``hiding``: equal as long as nothing is written after
-    which something may have to be hidden, on whatever day.
+def version(benchmark: int | None = None, *, hiding: bool = False, votes: bool = True) -> tuple[Any, ...]:
+    """Equal as long as nothing that counts for the benchmark is written, or without one nothing anywhere; without
+    ``votes``, nothing but verdicts. It is another one on each day, because some facts are told from a day on. If
+    ``hiding``: equal as long as nothing is written after which something may have to be hidden, on whatever day.
     """
     only = "true" if benchmark is None else f"benchmark IN ({ALL}, {int(benchmark)})"
-    # A new benchmark has two numbers that are 0, and hides nothing.
-    asked, hides = ("sum(number)", " AND hides") if hiding else ("count(*), sum(number)", "")
-    query = f"SELECT {asked} FROM {CHANGES} WHERE {only}{hides}"
+    # A new benchmark has numbers that are 0, and hides nothing.
+    asked = "sum(number)" if hiding else "count(*), sum(number)"
+    effects = f" AND effect = {Effect.HIDES}" if hiding else "" if votes else f" AND effect <> {Effect.VOTES}"
+    query = f"SELECT {asked} FROM {CHANGES} WHERE {only}{effects}"
     connection.ensure_connection()
     if connection.vendor == "sqlite":  # straight from the driver, because a page asks thirty times
         row = connection.connection.execute(query).fetchone()
@@ -117,12 +124,15 @@ def install(**_: Any) -> None:
     with connection.cursor() as cursor:
         if CHANGES not in connection.introspection.table_names(cursor):
             return  # migrated back to a state before it
+        present = {column.name for column in connection.introspection.get_table_description(cursor, CHANGES)}
+        if present != {field.column for field in Change._meta.concrete_fields}:
+            return  # or to one before its columns
         for model in without_triggers():
             for statement in triggers(model):
                 cursor.execute(statement)
-    known = set(Change.objects.values_list("benchmark", "hides"))
-    every = {(pk, hides) for pk in (ALL, *Benchmark.objects.values_list("pk", flat=True)) for hides in (False, True)}
-    Change.objects.bulk_create(Change(benchmark=pk, hides=hides, number=0) for pk, hides in every - known)
+    known = set(Change.objects.values_list("benchmark", "effect"))
+    every = set(itertools.product((ALL, *Benchmark.objects.values_list("pk", flat=True)), Effect.values))
+    Change.objects.bulk_create(Change(benchmark=pk, effect=effect, number=0) for pk, effect in every - known)
     # Whatever was written while there was no trigger.
     Change.objects.filter(benchmark=ALL).update(number=secrets.randbelow(NUMBERS))
 
@@ -151,17 +161,18 @@ def _of_sqlite(model: type[models.Model]) -> list[str]:
     """The statements that make a table's triggers, which run for each row."""
     table = model._meta.db_table
     statements = []
-    for name, columns, hides in _events(model):
+    for name, columns, effect in _events(model):
         row = "OLD" if name == "delete" else "NEW"
+        its_effect = _effect_of(model, effect) if name == "update_adding" else effect
         draw = (
             f"UPDATE {CHANGES} SET number = abs(random() % {NUMBERS})"
-            f" WHERE benchmark = {_benchmark_of(model, row)} AND hides = {hides}"
+            f" WHERE benchmark = {_benchmark_of(model, row)} AND effect = {its_effect}"
         )
         event = f"update OF {columns}" if columns else name.removesuffix("_adding")
         trigger = f"CREATE TRIGGER counted_{table}_{name} AFTER {event} ON {table}"
         if name == "insert" and model is Benchmark:
-            rows = "(NEW.id, 0, 0), (NEW.id, 1, 0)"
-            draw = f"INSERT INTO {CHANGES} (benchmark, hides, number) VALUES {rows}; {draw}"
+            rows = ", ".join(f"(NEW.id, {each}, 0)" for each in Effect.values)
+            draw = f"INSERT INTO {CHANGES} (benchmark, effect, number) VALUES {rows}; {draw}"
         elif name == "insert":
             # Nobody sees a row of a running import. Its end counts for all, when the range is deleted.
             hidden = f"SELECT 1 FROM {RANGES} WHERE \"table\" = '{table}' AND NEW.id BETWEEN first AND last"
@@ -174,38 +185,46 @@ def _of_postgresql(model: type[models.Model]) -> list[str]:
     """The same, and the function that they call: once for each statement; for each row where not all columns count."""
     table = model._meta.db_table
     of_all = f"SELECT DISTINCT {_benchmark_of(model, 'changed')} AS benchmark FROM changed"
-    hides = f"TG_ARGV[0]::boolean OR {HIDES_WHERE.get(model._meta.label, 'false')}"
+    of_row = _effect_of(model, "TG_ARGV[0]::integer")
     statements = [
         DRAW,
         f"""CREATE OR REPLACE FUNCTION counted_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF TG_LEVEL = 'ROW' THEN PERFORM counted_draw({_benchmark_of(model, "NEW")}, {hides});
-            ELSE PERFORM counted_draw(of.benchmark, TG_ARGV[0]::boolean) FROM ({of_all}) AS of; END IF;
+            IF TG_LEVEL = 'ROW' THEN PERFORM counted_draw({_benchmark_of(model, "NEW")}, {of_row});
+            ELSE PERFORM counted_draw(of.benchmark, TG_ARGV[0]::integer) FROM ({of_all}) AS of; END IF;
             RETURN NULL; END $$""",
     ]
-    for name, columns, hiding in _events(model):
+    for name, columns, effect in _events(model):
         kind = "OLD" if name == "delete" else "NEW"
         event, each = f"{name.removesuffix('_adding')} ON {table} REFERENCING {kind} TABLE AS changed", "STATEMENT"
         if columns:
             event, each = f"UPDATE OF {columns} ON {table}", "ROW"
         trigger = f"CREATE TRIGGER counted_{table}_{name} AFTER {event} FOR EACH {each}"
-        statements.append(f"{trigger} EXECUTE FUNCTION counted_{table}('{'false' if hiding != '1' else 'true'}')")
+        statements.append(f"{trigger} EXECUTE FUNCTION counted_{table}('{effect}')")
     return statements
 
 
-def _events(model: type[models.Model]) -> list[tuple[str, str, str]]:
+def _effect_of(model: type[models.Model], effect: Any) -> str:
+    """The SQL of the effect of an update of some columns of a row."""
+    hides_where = HIDES_WHERE.get(model._meta.label)
+    return f"CASE WHEN {hides_where} THEN {Effect.HIDES} ELSE {effect} END" if hides_where else str(effect)
+
+
+def _events(model: type[models.Model]) -> list[tuple[str, str, Change.Effect]]:
     """The writes that count: insert, update, update_adding or delete; the columns of an update, if not every one
-    counts; and the SQL of whether it hides, as ``hides`` is stored.
+    counts; and their effect.
     """
     label = model._meta.label
     adding, uncounted = ADDING.get(label, ()), UNCOUNTED_COLUMNS.get(label, ())
     if adding == EVERY_COLUMN:
         rest = _columns(model, leaving=uncounted) if uncounted else ""
-        return [("insert", "", "0"), ("update_adding", rest, "0"), ("delete", "", "0")]
-    found = [("insert", "", "0"), ("delete", "", "1")]
-    found.append(("update", _columns(model, leaving=(*uncounted, *adding)) if uncounted or adding else "", "1"))
+        return [("insert", "", Effect.ADDS), ("update_adding", rest, Effect.ADDS), ("delete", "", Effect.ADDS)]
+    found = [("insert", "", Effect.VOTES if label in VOTES else Effect.ADDS), ("delete", "", Effect.HIDES)]
+    some = uncounted or adding
+    found.append(("update", _columns(model, leaving=(*uncounted, *adding)) if some else "", Effect.HIDES))
     if adding:
         others = [field.name for field in model._meta.concrete_fields if field.name not in adding]
-        found.append(("update_adding", _columns(model, leaving=others), HIDES_WHERE.get(label, "0")))
+        effect = Effect.ADDS if label in HIDES_WHERE else Effect.VOTES
+        found.append(("update_adding", _columns(model, leaving=others), effect))
     return found
 
 

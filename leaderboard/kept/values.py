@@ -26,11 +26,12 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def until_changed(key: Hashable, make: Callable[[], T], *, benchmark: int | None = None) -> T:
+def until_changed(key: Hashable, make: Callable[[], T], *, benchmark: int | None = None, votes: bool = True) -> T:
     """The value that ``make`` gave for ``key`` since the last write that counts for the benchmark, or without one
-    anywhere; see ``counters``. It is shared by all requests: do not change it.
+    anywhere; see ``counters``. It is shared by all requests: do not change it. What no verdict can change is said to be
+    without ``votes``, and is kept while they come in.
     """
-    now = counters.version(benchmark)
+    now = counters.version(benchmark, votes=votes)
     with _lock:
         at, value = _kept.get(key, (None, None))
         if at == now:
@@ -46,15 +47,20 @@ def until_changed(key: Hashable, make: Callable[[], T], *, benchmark: int | None
     return made
 
 
-def kept_until_changed(what: Callable[[M, *Others], T]) -> Callable[[M, *Others], T]:
+def kept_until_changed(what: Callable[[M, *Others], T], *, votes: bool = True) -> Callable[[M, *Others], T]:
     """A function of a benchmark, or of a row that belongs to one, whose answers are kept as ``until_changed`` does."""
 
     @wraps(what)
     def answer(about: M, *others: *Others) -> T:
         benchmark = getattr(about, "benchmark_id", about.pk)
-        return until_changed((what, about.pk, *others), lambda: what(about, *others), benchmark=benchmark)
+        return until_changed((what, about.pk, *others), lambda: what(about, *others), benchmark=benchmark, votes=votes)
 
     return answer
+
+
+def kept_while_voted(what: Callable[[M, *Others], T]) -> Callable[[M, *Others], T]:
+    """The same of answers that no verdict can change."""
+    return kept_until_changed(what, votes=False)
 
 
 def forget() -> None:

@@ -35,7 +35,7 @@ from leaderboard.hidden import (
     unseen_runs,
     withdrawn_items,
 )
-from leaderboard.kept.values import kept_until_changed, until_changed
+from leaderboard.kept.values import kept_while_voted, until_changed
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import (
     ADJUDICATED,
@@ -177,7 +177,7 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
         return lengths
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
-    return until_changed(("mean lengths", *view), read, benchmark=scope.benchmark.pk)
+    return until_changed(("mean lengths", *view), read, benchmark=scope.benchmark.pk, votes=False)
 
 
 def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
@@ -380,14 +380,15 @@ def _of_judges(scope: Scope) -> Q:
 def _planned_items(scope: Scope) -> dict[tuple[Any, ...], int]:
     """How many items the runs of each source are about, whatever their state and whoever sees them."""
 
+    runs = Run.objects.filter(_of_judges(scope) | Q(pk__in=judged_runs(scope).order_by().values("pk"))).order_by("pk")
+    pks = tuple(runs.values_list("pk", flat=True))
+
     def count() -> dict[tuple[Any, ...], int]:
-        runs = Run.objects.filter(_of_judges(scope) | Q(pk__in=judged_runs(scope).order_by().values("pk")))
-        rows = RunItem.objects.filter(run__in=runs, item__kind=scope.kind.item_kind).order_by()
+        rows = RunItem.objects.filter(run__in=pks, item__kind=scope.kind.item_kind).order_by()
         sources = rows.values_list("run__judge", "run__protocol", "run__settings_hash")
         return {tuple(source): n for *source, n in sources.annotate(n=Count("item", distinct=True))}
 
-    key = ("planned items", scope.benchmark.pk, scope.kind.name, tuple(unseen_in(scope)))
-    return until_changed(key, count, benchmark=scope.benchmark.pk)
+    return until_changed(("planned items", scope.kind.name, pks), count, benchmark=scope.benchmark.pk, votes=False)
 
 
 def _of_all(scope: Scope, run: Run, planned: Mapping[tuple[Any, ...], int]) -> str:
@@ -787,7 +788,7 @@ class SampleGroup(NamedTuple):
     places: int | None
 
 
-@kept_until_changed
+@kept_while_voted
 def sample_groups(benchmark: Benchmark) -> list[SampleGroup]:
     facts = benchmark.samples.order_by().values_list("status", "question_type", "split")
     sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}

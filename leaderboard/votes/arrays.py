@@ -16,7 +16,7 @@ from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, Text
 from bank import guard
 from bank.models import Benchmark, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
-from leaderboard.kept.values import kept_until_changed, until_changed
+from leaderboard.kept.values import kept_until_changed, kept_while_voted, until_changed
 from stats.answer_style import style_of
 from stats.verdicts import MISSING, UNASKED, VERDICTS
 
@@ -76,7 +76,7 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     return item, repeat, choices, is_turned
 
 
-@kept_until_changed
+@kept_while_voted
 def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
     """``item, first, second`` of the pairs of a benchmark: the lengths of both answers in ``tokens`` or ``words``; -1
     if unknown, for example if a file has no token counts.
@@ -97,7 +97,7 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
 MOST_MARKS = 2**10 - 1  # of one sort in an answer: three counts fit into 32 bits
 
 
-@kept_until_changed
+@kept_while_voted
 def styles(benchmark: Benchmark) -> tuple[Column, Column, Column]:
     """``item, first, second`` of the pairs of a benchmark: the markdown of both answers, see ``style_counts``; -1 where
     there is no text. Each answer is read once, however many pairs it is in.
@@ -123,7 +123,7 @@ def style_counts(styles: Column) -> dict[str, Column]:
 
 
 @guard.working()
-@kept_until_changed
+@kept_while_voted
 def run_items(run: Run) -> Column:
     """The items of a run."""
     (items,) = _joined((packed(part, F("pk"), F("item_id")) for part in _of_run(RunItem, run)), (ID,))
@@ -149,7 +149,7 @@ class PairItems:
         return PairItems(self.item[at], self.sample[at], self.first[at], self.second[at], self.sides)
 
 
-@kept_until_changed
+@kept_while_voted
 def pair_items(benchmark: Benchmark) -> PairItems:
     """The pairs of a benchmark; incomplete ones are left out."""
     sides: dict[tuple[int, str], int] = {}
@@ -263,11 +263,11 @@ def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[
         counts = rows.filter(run__in=runs).order_by("run").values_list("run").annotate(n=Count("*"))
         return dict(counts)
 
-    return until_changed(("rows", model, benchmark), count, benchmark=benchmark)
+    return until_changed(("rows", model, benchmark), count, benchmark=benchmark, votes=model is Judgment)
 
 
 @guard.working()
-@kept_until_changed
+@kept_while_voted
 def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
     """The number of items of each kind."""
     # Each of these is a count in an index; with GROUP BY, the rows would be sorted.
@@ -275,7 +275,7 @@ def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
 
 
 @guard.working()
-@kept_until_changed
+@kept_while_voted
 def answers(benchmark: Benchmark) -> dict[str, int]:
     """How many answers there are (``n``), and the newest one's id. Answers are never changed."""
     return Response.objects.filter(sample__benchmark=benchmark).aggregate(n=Count("pk"), newest=Max("pk"))

@@ -9,7 +9,7 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from accounts.models import User
-from annotations.models import Adjudication, Assignment, CampaignItem, Label
+from annotations.models import Adjudication, Annotator, Assignment, CampaignItem, Label
 from bank.criteria.tables import Criterion, opened
 from bank.models import Benchmark, Capability, EvaluatedModel, Import, Item, Sample
 from evalsite import doctor, worker
@@ -193,6 +193,63 @@ def test_what_is_added_hides_nothing_and_what_is_changed_or_removed_may(voted, w
     write()
     assert counters.version(voted.pk) != before
     assert (counters.version(voted.pk, hiding=True) != hiding) == hides
+
+
+def without_verdicts(benchmark):
+    return until_changed("what they are about", object, benchmark=benchmark.pk, votes=False)
+
+
+def gives_again():
+    Label.objects.filter(pk=Label.objects.first().pk).update(choice="second")
+
+
+def judges_one_more():
+    judgment = Judgment.objects.first()
+    judgment.pk, judgment.repeat = None, 7
+    judgment.save(force_insert=True)
+
+
+VERDICTS = {
+    "a judgment": judges_one_more,
+    "a label that is given again": gives_again,
+    "a run that goes on": lambda: Run.objects.update(verdicts=9, spent=0.1),
+    "an item that is asked first": lambda: CampaignItem.objects.update(priority=4),
+}
+OTHERS = {
+    "somebody who labels": lambda: Annotator.objects.create(pseudonym="a third"),
+    "a label that is excluded": lambda: Label.objects.update(excluded=True),
+    "a judgment that is removed": lambda: Judgment.objects.filter(pk=Judgment.objects.first().pk).delete(),
+    "a sample": lambda: Sample.objects.filter(key="s01").update(instruction="Why?"),
+    "an item that gets blind": lambda: Item.objects.update(blind=True),
+    "an item that no longer is": lambda: Item.objects.update(blind=False),
+    "the end of an import": lambda: Import.objects.create(holder="h", until=timezone.now()).delete(),
+    "a run that starts": lambda: Run.objects.create(
+        judge=Judge.objects.first(), benchmark=Benchmark.objects.first(), protocol="pair", settings={"order": "fixed"}
+    ),
+}
+
+
+@pytest.mark.parametrize("write", VERDICTS.values(), ids=VERDICTS)
+def test_what_verdicts_are_about_is_kept_while_they_come_in(voted, write):
+    before, kept = counters.version(voted.pk), without_verdicts(voted)
+    write()
+    assert counters.version(voted.pk) != before
+    assert without_verdicts(voted) is kept
+
+
+def test_what_verdicts_are_about_is_kept_while_a_label_comes_in(voted):
+    label = Label.objects.first()
+    Label.objects.filter(pk=label.pk).delete()
+    kept = without_verdicts(voted)
+    label.save(force_insert=True)
+    assert without_verdicts(voted) is kept
+
+
+@pytest.mark.parametrize("write", OTHERS.values(), ids=OTHERS)
+def test_what_verdicts_are_about_is_read_again_after_any_other_write(voted, write):
+    kept = without_verdicts(voted)
+    write()
+    assert without_verdicts(voted) is not kept
 
 
 @pytest.mark.skipif("sqlite" in settings.DATABASES["default"]["ENGINE"], reason="only PostgreSQL plans by counts")
