@@ -16,7 +16,7 @@ from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
 from bank import guard, media, objects
 from bank.models import CriteriaAccess, ExportFile
 from judging.models import Attempt, Judgment, Run
-from leaderboard.models import PreparedPage
+from leaderboard.models import HourlyValue, PreparedPage
 
 KEEP_DELIVERIES_DAYS = 30
 KEEP_PAGES_DAYS = 7
@@ -53,6 +53,8 @@ def heaps() -> Iterator[Heap]:
         over = calls.filter(run__state__in=Run.ENDED)
         pages = PreparedPage.objects.all()
         yield _aged("prepared pages", pages, pages, KEEP_PAGES_DAYS, "asked_at", "then they are drawn anew")
+        hourly = HourlyValue.objects.all()
+        yield _aged("parts of boards", hourly, hourly, KEEP_PAGES_DAYS, "at", "then they are computed anew")
         yield _aged("calls without a verdict", calls, over, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")
     pictures = [size for _, size in media.sizes()]
     yield Heap("pictures", len(pictures), sum(pictures), "kept")

@@ -13,6 +13,7 @@ class LeaderboardConfig(AppConfig):
         from leaderboard.kept import counters
 
         jobs.register("prepare_page", "leaderboard.kept.pages.prepare", lane=jobs.PAGES)
+        jobs.register("draw_anew", "leaderboard.kept.pages.draw_anew", lane=jobs.HEAVY)
         jobs.register("freeze", "leaderboard.views.snapshots.freeze", lane=jobs.PAGES)
         jobs.register("prepare_again", "leaderboard.kept.pages.prepare_again")
         # No work of ours: Django's way of making what is in the database and no table.

@@ -195,3 +195,19 @@ class PreparedPage(models.Model):
 
     def __str__(self) -> str:
         return str(self.asked["path"])
+
+
+class HourlyValue(models.Model):
+    """A part of a board that takes long, as it was last computed, see ``leaderboard.kept.hourly``. Any row may be
+    deleted. ``view``, ``data``: hashes of the view and of what it counted then; ``hiding``: see ``counters``.
+    """
+
+    view = models.CharField(max_length=64, unique=True)
+    benchmark = models.ForeignKey("bank.Benchmark", on_delete=models.CASCADE, related_name="+")
+    data = models.CharField(max_length=64)
+    hiding = models.CharField(max_length=100)
+    value: Any = PackedJSONField()
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"of benchmark {self.benchmark_id}, {self.at}"

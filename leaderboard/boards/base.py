@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from accounts.installation_key import keyed
 from leaderboard import methods, votes
-from leaderboard.kept import values
+from leaderboard.kept import hourly, values
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
@@ -347,7 +347,8 @@ def _cached(sight: Sight, name: str, compute: Callable[[Scope], B]) -> B:
         first_seen = first_times.get_or_set(f"first-seen:{key}", timezone.now, DAY)
         return replace(board, key=key, computed_at=board.computed_at or first_seen)
 
-    return values.until_changed(("board", key), make, benchmark=sight.scope.benchmark.pk)
+    benchmark = sight.scope.benchmark.pk
+    return values.until_changed(("board", key, *hourly.state(benchmark)), make, benchmark=benchmark)
 
 
 LATER = ("half", "pseudonyms")  # fields of a scope that snapshots of before have keys without
@@ -357,18 +358,21 @@ def _key_of(sight: Sight, name: str) -> str:
     """The fingerprint of a view together with the data it is computed from. It is hashed with the installation's key,
     for everybody sees it, and could try what is withheld until it fits.
     """
-    scope = sight.scope
+    data: Any = votes.fingerprint(sight.scope) if sight.live else sight.versions
+    return keyed("board", values.key_of(view_in_json(sight.scope, name), data))
+
+
+def view_in_json(scope: Scope, what: str) -> dict[str, Any]:
+    """Everything that says which view it is, and of which board."""
     fields = {
         attribute: getattr(scope, attribute)
         for attribute in scope.__dataclass_fields__
         if attribute != "benchmark" and (attribute not in LATER or getattr(scope, attribute))
     }
-    fields |= {
+    return fields | {
         "benchmark": scope.benchmark.pk,
         "kind": scope.kind.name,
         "rule": scope.rule,
-        "what": name,
+        "what": what,
         "methods": methods.VERSION,
     }
-    data: Any = votes.fingerprint(scope) if sight.live else sight.versions
-    return keyed("board", values.key_of(fields, data))

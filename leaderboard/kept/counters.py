@@ -35,8 +35,7 @@ UNCOUNTED = frozenset(
     annotations.GuidelinePicture annotations.Invitation annotations.LabelReturn
     annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.ExactTotal bank.FileLease
     bank.PictureStorage bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim
-    judging.RunHold judging.WorkerBeat leaderboard.Change
-    leaderboard.PreparedPage
+    judging.RunHold judging.WorkerBeat leaderboard.Change leaderboard.HourlyValue leaderboard.PreparedPage
     """.split()
 )
 UNCOUNTED_COLUMNS = {

@@ -32,7 +32,7 @@ from accounts.models import Right, User
 from accounts.rules import ANONYMOUS, Viewer, allowed, class_of, grants_of, role_of
 from bank import guard
 from bank.models import Benchmark, Response, Sample
-from leaderboard.kept import counters
+from leaderboard.kept import counters, hourly
 from leaderboard.kept.size import verdicts_up_to
 from leaderboard.kept.values import key_of, until_changed
 from leaderboard.models import PreparedPage
@@ -243,11 +243,20 @@ def _waits(request: Any) -> HttpResponse:
 
 def prepare(page: int) -> None:
     """Draw a page, unless nothing has been written since it was drawn."""
+    _prepare(page, anew=False)
+
+
+def draw_anew(page: int) -> None:
+    """Draw a page with what else is computed once an hour."""
+    _prepare(page, anew=True)
+
+
+def _prepare(page: int, *, anew: bool) -> None:
     row = PreparedPage.objects.filter(pk=page).first()
     if row is None:
         return
     version, hiding = _version(row.benchmark_id), _version(row.benchmark_id, hiding=True)
-    if row.version == version:
+    if row.version == version and not anew:
         return
     before, started = row.content, timezone.now()
     try:
@@ -255,7 +264,8 @@ def prepare(page: int) -> None:
         if str(class_of(viewer)) != row.asked["class"]:  # their rights have changed: they have another page now
             row.delete()
             return
-        response = _drawn(row, viewer)
+        with hourly.drawing(page, anew=anew):
+            response = _drawn(row, viewer)
         row.status, row.content = response.status_code, _stored(response)
     except (Http404, User.DoesNotExist):
         row.status, row.content = 404, {}

@@ -36,6 +36,7 @@ from leaderboard.boards.judges.stand_in import StandInBoard
 from leaderboard.boards.models import abilities, lengths, lengths_page, matrix_page, scored_page
 from leaderboard.boards.models import page as models_page
 from leaderboard.boards.models.pairs import PairsBoard
+from leaderboard.kept import hourly
 from leaderboard.kept.pages import answered
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
@@ -582,8 +583,9 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
 def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     page = PAGES[what]
     address = read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
-    key = (address.page, name, class_of(request.user), tuple(sorted(address.params.items())))
     of_benchmark = address.benchmark.pk if page.alone else None
+    key = (address.page, name, class_of(request.user), tuple(sorted(address.params.items())))
+    key += hourly.state(address.benchmark.pk)
 
     def drawn() -> str:
         return render_to_string(f"leaderboard/{what}.html", page.main(request, address), request)

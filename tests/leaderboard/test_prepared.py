@@ -18,13 +18,15 @@ from bank.models import Benchmark, Sample
 from bank.recipes import spec, store
 from evalsite import tidying
 from judging.models import Judgment, Run
+from leaderboard import kinds
 from leaderboard.boards import seen
 from leaderboard.kept import pages as prepared
 from leaderboard.kept import values
-from leaderboard.models import PreparedPage, Snapshot
+from leaderboard.models import HourlyValue, PreparedPage, Snapshot
+from leaderboard.scope import Scope
 from tests.leaderboard.conftest import judgments
 from tests.leaderboard.test_recipe_boards import answered, quiz
-from tests.operations.test_jobs import waiting
+from tests.operations.test_jobs import not_before, waiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 MODELS = "/leaderboards/grove/models/"
@@ -41,11 +43,11 @@ def many(voted, monkeypatch):
     return voted
 
 
-def work():
-    """Do what waits, as the process of heavy jobs does."""
+def work(*, leaving=()):
+    """Do what waits, as the processes of pages and heavy jobs do, ``leaving`` jobs of these names undone."""
     computing, seen.models = seen.models, boards_models
     try:
-        while found := waiting():
+        while found := [(name, arguments) for name, arguments in waiting() if name not in leaving]:
             with connection.cursor() as cursor:
                 cursor.execute(
                     f"DELETE FROM {'accounts_job' if connection.vendor == 'sqlite' else 'procrastinate_jobs'}"
@@ -57,6 +59,24 @@ def work():
 
 
 boards_models = seen.models
+
+
+ELO = ("elo", "elo_low", "elo_high", "elo_n")
+
+
+@pytest.fixture
+def very_many(many, monkeypatch):
+    """Elo takes seconds there."""
+    monkeypatch.setattr("leaderboard.votes.MANY", 10)
+    return many
+
+
+def elo_of(rows):
+    return {row["model"]: [row[name] for name in ELO] for row in rows}
+
+
+def methods_in(rows):
+    return {row["elo_method"] for row in rows}
 
 
 @pytest.fixture
@@ -84,7 +104,7 @@ def page(client, address=MODELS, **headers):
 
 
 def label_again():
-    Label.objects.update(choice="first")
+    Label.objects.update(choice="first", changed_at=timezone.now())
 
 
 def test_a_page_is_drawn_by_a_job_and_opens_by_itself_when_it_is_there(many, visitor):
@@ -137,6 +157,85 @@ def test_a_page_is_shown_as_of_when_it_was_drawn_while_a_newer_one_is(many, visi
     assert "updating" not in fresh
     assert re.findall(r"<td.*?</td>", fresh, re.DOTALL) != re.findall(r"<td.*?</td>", before, re.DOTALL)
     assert "Newer figures are there" in page(visitor, HTTP_HX_REQUEST="true")
+
+
+PEOPLE = "/api/v1/leaderboards/models/?benchmark=grove"
+
+
+def of_now(benchmark):
+    """The rows as they are computed for whoever waits for no page."""
+    return boards_models(Scope(benchmark, kinds.get("pair"), staff=False)).as_json()
+
+
+def test_elo_of_very_many_votes_is_computed_by_a_job_of_its_own_while_they_come_in(very_many, visitor):
+    visitor.get(PEOPLE)
+    work()
+    first = visitor.get(PEOPLE).json()
+    assert elo_of(first) == elo_of(of_now(very_many))
+    assert methods_in(first) == {"online-bootstrap"}
+
+    label_again()
+    visitor.get(PEOPLE)
+    work(leaving=["draw_anew"])
+    rows, exact = visitor.get(PEOPLE).json(), of_now(very_many)
+    assert [row["wins"] for row in rows] == [row["wins"] for row in exact] != [row["wins"] for row in first]
+    assert elo_of(rows) == elo_of(first) != elo_of(exact)
+    (method,) = methods_in(rows)
+    assert re.fullmatch(r"online-bootstrap, as of \d{4}-\d\d-\d\d \d\d:\d\d UTC", method)
+
+    work()
+    assert elo_of(visitor.get(PEOPLE).json()) == elo_of(exact)
+    assert methods_in(visitor.get(PEOPLE).json()) == {"online-bootstrap"}
+    assert waiting() == []
+
+
+def test_a_page_says_as_of_when_its_elo_is(very_many, visitor):
+    address = f"{MODELS}?elo=online-bootstrap&show=elo"
+    visitor.get(address)
+    work()
+    assert "Elo is as of" not in page(visitor, address)
+    label_again()
+    visitor.get(address)
+    work(leaving=["draw_anew"])
+    assert "over so many votes it is computed at most once an hour" in page(visitor, address)
+    work()
+    assert "Elo is as of" not in page(visitor, address)
+
+
+def test_elo_is_computed_anew_an_hour_after_it_was(very_many, visitor):
+    visitor.get(PEOPLE)
+    work()
+    at = HourlyValue.objects.get().at
+    label_again()
+    visitor.get(PEOPLE)
+    work(leaving=["draw_anew"])
+    assert [name for name, _ in waiting()] == ["draw_anew"]
+    assert not_before("draw_anew") == at + timedelta(hours=1)
+
+
+def test_elo_that_was_kept_goes_when_something_may_have_to_be_hidden(very_many, visitor):
+    visitor.get(PEOPLE)
+    work()
+    before = elo_of(visitor.get(PEOPLE).json())
+    Label.objects.filter(choice="second").update(excluded=True)
+    visitor.get(PEOPLE)
+    work(leaving=["draw_anew"])
+    rows = visitor.get(PEOPLE).json()
+    assert elo_of(rows) == elo_of(of_now(very_many)) != before
+    assert methods_in(rows) == {"online-bootstrap"}
+
+
+def test_a_view_is_frozen_with_elo_of_now_whatever_pages_show(very_many, visitor, client_of):
+    visitor.get(PEOPLE)
+    work()
+    label_again()
+    visitor.get(PEOPLE)
+    work(leaving=["draw_anew"])
+    client_of("researcher").post("/leaderboards/grove/models/freeze/?elo=online-bootstrap")
+    work(leaving=["draw_anew"])
+    frozen = Snapshot.objects.get().rows
+    assert elo_of(frozen) == elo_of(of_now(very_many)) != elo_of(visitor.get(PEOPLE).json())
+    assert methods_in(frozen) == {"online-bootstrap"}
 
 
 WITHHOLD = {

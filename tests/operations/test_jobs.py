@@ -87,6 +87,16 @@ def waiting():
     return [(job.task_name, json.loads(str(job.task_kwargs))) for job in app.job_manager.list_jobs(status="todo")]
 
 
+def not_before(name):
+    """When the job of this name that waits may be done."""
+    if connection.vendor == "sqlite":
+        return Job.objects.get(name=name, begun=False).not_before
+    from procrastinate.contrib.django import app
+
+    (job,) = app.job_manager.list_jobs(status="todo", task=name)
+    return job.scheduled_at
+
+
 @pytest.mark.django_db
 def test_a_job_is_stored_with_what_it_is_about_and_not_without_it():
     with transaction.atomic():

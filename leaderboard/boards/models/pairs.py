@@ -1,7 +1,7 @@
 """The board of models: win rates, Bradley-Terry and Elo."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, share, view_in_json
 from leaderboard.boards.models.controlled import Coefficient, length_controlled, strengths
 from leaderboard.hidden import counts_sealed, in_parts
+from leaderboard.kept.hourly import at_most_hourly
+from leaderboard.kept.values import key_of
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BOTH_ORDERS, EXCLUDE, NO_CONTROL, NO_ELO, NO_TIES, WRONG, Scope
@@ -19,7 +21,6 @@ from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates
 from stats.ranks import Behind, behind, significantly_better
-from stats.results import Estimate
 
 NO_VERDICTS = "No verdicts yet."
 
@@ -132,7 +133,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     battle = Battle.of(frame, anchor=scope.anchor, strong=int(scope.weight))
     found = strengths(scope, battle)
     rating = found.fit
-    elo_of = {} if counts_sealed(scope) else _elo(scope, battle)  # in full it tells each vote of the order
+    elo_of, as_of = ({}, []) if counts_sealed(scope) else _elo(scope, battle)  # in full it tells each vote of the order
     anchor = scope.anchor if scope.anchor in battle.place else ""
     at_length = length_controlled(scope, battle, anchor)
     names = battle.names
@@ -168,7 +169,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
             **extremes.get(name, {}),
             win_rate_lc=number(at_length.rates.get(name)),
             length_unit=at_length.unit,
-            elo=number(elo_of.get(name)),
+            elo=elo_of.get(name, UNKNOWN),
             bt=number(fit.strength),
             preference=number(preferences.get(name)),
             strong_weight=int(scope.weight),
@@ -181,7 +182,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
         rows.append(row)
     board = PairsBoard(
         sorted(rows, key=by_rank),
-        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes],
+        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes, *as_of],
         runs,
         items=int(first.sum()),
         outcomes=len(frame),
@@ -286,13 +287,27 @@ class Battle:
         )
 
 
-def _elo(scope: Scope, battle: Battle) -> dict[str, Estimate]:
+def _elo(scope: Scope, battle: Battle) -> tuple[dict[str, Number], list[str]]:
+    """Elo by model, and a note if it is not of now."""
+    of_votes = {"a": battle.a, "b": battle.b, "y": battle.chosen, "models": battle.names}
     if scope.elo == NO_ELO:
-        return {}
+        return {}, []
     if scope.elo == "online":
-        return elo.online(a=battle.a, b=battle.b, y=battle.chosen, models=battle.names)
-    rng = np.random.default_rng(SEED)
-    return elo.online_bootstrap(a=battle.a, b=battle.b, y=battle.chosen, models=battle.names, rng=rng)
+        return {name: number(of) for name, of in elo.online(**of_votes).items()}, []
+
+    def bootstrapped() -> dict[str, Any]:
+        ratings = elo.online_bootstrap(**of_votes, rng=np.random.default_rng(SEED))
+        return {name: asdict(number(of)) for name, of in ratings.items()}
+
+    if not votes.is_large(scope.benchmark):
+        return {name: Number(**of) for name, of in bootstrapped().items()}, []
+    view, data = key_of(view_in_json(scope, "elo")), key_of(votes.fingerprint(scope))
+    ratings, at = at_most_hourly(bootstrapped, view=view, data=data, benchmark=scope.benchmark.pk)
+    if at is None:
+        return {name: Number(**of) for name, of in ratings.items()}, []
+    as_of = f"as of {at:%Y-%m-%d %H:%M} UTC"
+    note = f"Elo is {as_of}: over so many votes it is computed at most once an hour."
+    return {name: Number(**of | {"method": f"{of['method']}, {as_of}"}) for name, of in ratings.items()}, [note]
 
 
 def _extremes(frame: pd.DataFrame, anchor: str, ties: str) -> dict[str, dict[str, Any]]:
