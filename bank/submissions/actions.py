@@ -19,7 +19,7 @@ from bank.criteria import answer_keys
 from bank.database import batched
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
-from bank.intake.formats.reading import Problem, Row
+from bank.intake.formats.reading import Problem, Row, text_fault
 from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
 from bank.picked import picked
@@ -189,6 +189,8 @@ def release(*, submission: Submission, now: datetime, by: User | None = None, mo
 
 def clean_name(name: str) -> str:
     """A model's name as it is stored. Raises Refused."""
+    if fault := text_fault(name):
+        raise Refused(f"The model's name {fault}.")
     try:
         return str(TypeAdapter(Name).validate_python(name))
     except ValidationError as error:

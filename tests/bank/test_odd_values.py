@@ -142,6 +142,14 @@ BAD_LINES = {
     "half a surrogate in bytes": (b'{"key": "a", "instruction": "\xed\xa0\x80"}\n', "line 1: is not UTF-8"),
     "a control character": (b'{"key": "a", "instruction": "a\x01b"}\n', "line 1: is not JSON"),
     "two objects on a line": (b'{"key": "a", "instruction": "?"} {}\n', "line 1: is not JSON"),
+    "a NUL deep in a list": (
+        b'{"key": "a", "instruction": "?", "metadata": {"n": {"m": ["?", "\\u0000"]}}}\n',
+        "line 1: metadata.n.m.1: holds a NUL character",
+    ),
+    "half a surrogate in a name": (
+        b'{"key": "a", "instruction": "?", "metadata": {"n": {"\\udc00": 1}}}\n',
+        "line 1: metadata.n: holds half of a surrogate pair",
+    ),
     "the same name twice, deep": (
         b'{"key": "a", "instruction": "?", "metadata": {"x": {"y": 1, "y": 1}}}\n',
         "'y' stands twice",

@@ -136,7 +136,7 @@ def _rows(path: Path, part: str) -> Iterator[Row | Problem]:
 def _completed(source: Iterable[Row | Problem], complete: Complete) -> Iterator[Row | Problem]:
     for row in source:
         try:
-            yield row if isinstance(row, Problem) else Row(row.where, complete(row.data))
+            yield row if isinstance(row, Problem) else Row(row.where, complete(row.data), row.plain)
         except ValueError as error:
             yield Problem(row.where, "sample", str(error))
 

@@ -25,7 +25,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from bank.errors import BadInput
 from bank.intake.formats import answers, generic, pairs
-from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, is_number, meant_by, rows
+from bank.intake.formats.reading import (
+    PICTURE_ENDINGS,
+    BadFile,
+    BadRow,
+    Problem,
+    Row,
+    is_number,
+    meant_by,
+    rows,
+    text_faults,
+)
 from bank.intake.formats.records import Text
 from bank.intake.formats.wide import read_as, value_at
 from bank.picked import present
@@ -180,6 +190,8 @@ def checked(definition: Any) -> ColumnMap:
     """A map from a definition that somebody sent. Raises BadInput."""
     if not isinstance(definition, dict):
         raise BadInput("The map is no object with shape and columns.")
+    for place, words in text_faults(definition):
+        raise BadInput(f"The map is wrong: {place}: {words}.")
     try:
         return ColumnMap.model_validate(definition)
     except ValidationError as error:

@@ -81,8 +81,11 @@ class Problem(NamedTuple):
 
 
 class Row(NamedTuple):
+    """``plain``: its reader knows that every text in it can be stored, see ``text_fault``."""
+
     where: Where
     data: Any
+    plain: bool = False
 
 
 class BadFile(Exception):
@@ -269,7 +272,7 @@ def json_lines(path: Path) -> Iterator[Row | Problem]:
         except ValueError:
             data = None
         if type(data) is dict and not _holds_infinite(data.values()):
-            yield Row(Where(name, number), data)
+            yield Row(Where(name, number), data, plain=b"\\u" not in raw)
         else:
             yield from _odd_line(Where(name, number), _decoded(name, number, raw))
 
@@ -870,6 +873,33 @@ def _in_words(fault: "ErrorDetails") -> str:
     return fault["msg"].removeprefix("Value error, ")
 
 
+def text_fault(text: str) -> str:
+    """Why a text cannot be stored: a database refuses it, or it has no bytes. "" if it can."""
+    if "\x00" in text:
+        return "holds a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is no character"
+    return ""
+
+
+def text_faults(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """The texts in a JSON value that cannot be stored: the field of each, and why."""
+    if isinstance(value, str):
+        if fault := text_fault(value):
+            yield ".".join(path), fault
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if fault := text_fault(str(name)):
+                yield ".".join(path), fault
+            else:
+                yield from text_faults(inner, (*path, str(name)))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from text_faults(inner, (*path, str(number)))
+
+
 def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
     """Rows whose data is a valid record; for the others, a Problem per fault that names the field."""
     validate = record.__pydantic_validator__.validate_python
@@ -877,7 +907,11 @@ def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[R
         if isinstance(row, Problem):
             yield row
             continue
-        where, data = row
+        where, data, plain = row
+        faults = [] if plain else list(text_faults(data))
+        if faults:
+            yield from (Problem(where, field, words) for field, words in faults)
+            continue
         try:
             yield Row(where, validate(data))
         except ValidationError as error:

@@ -43,16 +43,6 @@ MAX_OPTIONS = 26
 MAX_PATH = 700
 
 
-def _clean(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("holds a NUL character")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair, which is no character") from None
-    return text
-
-
 def _filled(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty")
@@ -66,15 +56,13 @@ def _finite(number: float) -> float:
 
 
 def plain_json(value: Any) -> Any:
-    """JSON values as a whole get the same cleaning as the texts in them. Raises ValueError."""
-    if isinstance(value, str):
-        return _clean(value)
+    """A JSON value whose numbers can be stored. Raises ValueError."""
     if isinstance(value, float):
         return _finite(value)
     if is_whole(value) and abs(value) > 2**53:
         raise ValueError("holds a number beyond 2^53")
     if isinstance(value, dict):
-        return {_clean(str(key)): plain_json(item) for key, item in value.items()}
+        return {str(key): plain_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return [plain_json(item) for item in value]
     return value
@@ -92,9 +80,10 @@ def _stored(name: str) -> str:
     return name
 
 
-Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)]
+# That texts can be stored is asked once of each row, before these: see ``reading.validated``.
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Filled = Annotated[Text, AfterValidator(_filled)]
-Short = Annotated[str, Field(max_length=MAX_NAME), BeforeValidator(_name), AfterValidator(_clean)]
+Short = Annotated[str, Field(max_length=MAX_NAME), BeforeValidator(_name)]
 Key = Annotated[Short, AfterValidator(_filled)]
 OptionalName = Annotated[Short, AfterValidator(_stored)]  # of a model, judge, annotator, campaign or capability
 Name = Annotated[OptionalName, AfterValidator(_filled)]
@@ -108,11 +97,11 @@ class Record(BaseModel):
 
 
 class CriterionRecord(Record):
-    key: Annotated[str, Field(max_length=60), BeforeValidator(_name), AfterValidator(_clean)] = ""
+    key: Annotated[str, Field(max_length=60), BeforeValidator(_name)] = ""
     kind: Literal["exact_reference", "soft_reference", "range", "guideline", "component", "answer_key"] = "guideline"
     text: Filled
     weight: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
-    category: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
+    category: Annotated[str, Field(max_length=60)] = ""
     shown_to: Literal["staff", "campaign", "public"] = "staff"
 
 
@@ -188,22 +177,22 @@ class SampleRecord(Record):
     images: Annotated[list[Annotated[ImageRecord, BeforeValidator(_image)]], BeforeValidator(_images)] = Field(
         default_factory=list
     )
-    question_type: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
+    question_type: Annotated[str, Field(max_length=40)] = ""
     level: OptionalName = ""
     capability: list[Name] = Field(default_factory=list)
-    split: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
+    split: Annotated[str, Field(max_length=40)] = ""
     source: Short = ""
-    language: Annotated[str, Field(max_length=16), AfterValidator(_clean)] = ""
+    language: Annotated[str, Field(max_length=16)] = ""
     hint: Text = ""
     group: Short = ""
     options: Annotated[
-        dict[Annotated[str, Field(max_length=8), AfterValidator(_clean)], Text],
+        dict[Annotated[str, Field(max_length=8)], Text],
         BeforeValidator(_lettered),
         AfterValidator(_options),
     ] = Field(default_factory=dict)
     answer: Annotated[Text, AfterValidator(_among)] = ""
     criteria: list[CriterionRecord] = Field(default_factory=list)
-    metadata: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
+    metadata: dict[str, Json] = Field(default_factory=dict)
     status: Literal["draft", "review", "approved", "rejected"] = "approved"
 
     @model_validator(mode="after")
@@ -255,14 +244,14 @@ class ModelRecord(Record):
     name: Name
     organisation: Short = ""
     open: bool | None = None
-    family: Annotated[str, Field(max_length=100), AfterValidator(_clean)] = ""
+    family: Annotated[str, Field(max_length=100)] = ""
     licence: Short = ""
-    parameters: Annotated[str, Field(max_length=60), BeforeValidator(_name), AfterValidator(_clean)] = ""
+    parameters: Annotated[str, Field(max_length=60), BeforeValidator(_name)] = ""
     architecture: Short = ""
     vision: Short = ""
     language: Short = ""
     released: Annotated[date | None, BeforeValidator(_day)] = None
-    homepage: Annotated[str, Field(max_length=500, pattern=r"^(https?://\S+)?$"), AfterValidator(_clean)] = ""
+    homepage: Annotated[str, Field(max_length=500, pattern=r"^(https?://\S+)?$")] = ""
     price_in: Price | None = None
     price_out: Price | None = None
 
@@ -282,7 +271,7 @@ class ResponseRecord(Record):
     rotation: Annotated[Count, Field(exclude=True)] = 0
     sample: Annotated[Short, AfterValidator(_needed), Field(validate_default=True)] = ""
     model: OptionalName = ""
-    variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
+    variant: Annotated[str, Field(max_length=60)] = ""
     text: Text = ""
     status: Literal["ok", "refused", "filtered", "truncated", "empty", "error", "skipped"] | None = None
     reason: Text = ""
@@ -331,7 +320,7 @@ class Ref(NamedTuple):
 
 class RefRecord(Record):
     model: Name
-    variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
+    variant: Annotated[str, Field(max_length=60)] = ""
 
 
 def _ref(value: Any) -> Ref:
@@ -382,7 +371,7 @@ class VerdictRecord(Record):
 
     texts: Annotated[list[Text], Field(exclude=True, repr=False)] = Field(default_factory=list)
     kind: Literal["score", "pair", "batch"]
-    protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)] = ""
+    protocol: Annotated[str, Field(max_length=30)] = ""
     sample: Key
     responses: list[Named] = Field(default_factory=list)
     score: Number | None = None
@@ -391,7 +380,7 @@ class VerdictRecord(Record):
     situation: Literal[1, 2] | None = None
     ranking: Annotated[list[list[Named]], BeforeValidator(_groups)] | None = None
     parts: list[PartRecord] | None = None
-    option: Annotated[str, Field(max_length=MAX_CATEGORY), AfterValidator(_clean)] | None = None
+    option: Annotated[str, Field(max_length=MAX_CATEGORY)] | None = None
     extraction: Literal["label", "judge", "random"] | None = None
     answer: bool | None = None
     agree: bool | None = None
@@ -474,8 +463,8 @@ class ComparedRecord(Record):
     """A judge's verdict on the item of the row, as ``JudgmentRecord`` names it."""
 
     judge: Name
-    protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)]
-    settings: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
+    protocol: Annotated[str, Field(max_length=30)]
+    settings: dict[str, Json] = Field(default_factory=dict)
     order: list[Named] = Field(default_factory=list)
     repeat: Count = 0
 
@@ -534,7 +523,7 @@ class JudgmentRecord(VerdictRecord):
     judge: OptionalName = ""
     simulated: bool = False  # the judge is invented
     run: Short = ""
-    settings: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
+    settings: dict[str, Json] = Field(default_factory=dict)
     order: list[Named] | None = None
     repeat: Count = 0
     analysis: Text | None = None
