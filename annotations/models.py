@@ -225,6 +225,7 @@ class CampaignItem(models.Model):
     priority = models.IntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
+    asked_since = models.DateTimeField(null=True, blank=True)  # when the round was opened on it; null before and after
     opened_at = models.DateTimeField(null=True, blank=True)  # when its item was last no longer labelled blind
 
     objects = FinishedManager.from_queryset(CampaignItemQuerySet)()

@@ -89,6 +89,14 @@ def counted(*, held: str, item: str = "item__") -> Q:
     return Q(none_of(KEYED, held, closed)) & told_to_all & named_openly(item)
 
 
+def said_before(*, item: str = "item__", at: str = "created_at") -> Q:
+    """The verdicts that numbers below staff are made of while people label blind: on a blind item those of the last
+    closed state, given before the earliest round that is open on it. ``item`` and ``at`` are paths to the item, and to
+    when they were given.
+    """
+    return Q(**{f"{item}blind": False}) | Q(**{f"{at}__lt": F(f"{item}blind_since")})
+
+
 def named_openly(item: str = "item__") -> Q:
     """The items of which everybody may know that they are there, see ``Item.held``; ``item`` is the path to them."""
     return Q(none_of(KEYED, f"{item}held", f"{item}sample__closed"))

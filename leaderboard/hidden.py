@@ -6,14 +6,15 @@ Whether the viewer sees a live view, an edition, or nothing, says ``sight``.
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet
 
-from annotations.models import Label, LabelQuerySet
+from annotations.models import Campaign, Label, LabelQuerySet, LabelRevision
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample, Submission
@@ -110,7 +111,16 @@ def left_out(scope: Scope, run: Run) -> list[int]:
     if scope.staff or scope.edition:
         return []
     outside = outside_items(scope.benchmark) if run.held & closed_of(scope.benchmark) else []
-    return [*outside, *untold_items(scope.benchmark), *_sealed_of_few(scope.benchmark, run)]
+    few_or_late = *_sealed_of_few(scope.benchmark, run), *_judged_late(run)
+    return [*outside, *untold_items(scope.benchmark), *few_or_late]
+
+
+@guard.working()
+@kept_until_changed
+def _judged_late(run: Run) -> list[int]:
+    """The blind items that the run judged after the round on them was opened."""
+    late = Judgment.objects.exclude(exposure.said_before()).filter(run=run)
+    return list(late.order_by().values_list("item", flat=True).distinct()) if blind_items(run.benchmark) else []
 
 
 @guard.working()
@@ -122,6 +132,7 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
 
     def read() -> list[int]:
         judged = Judgment.objects.filter(_sealed(benchmark, "item__"), run=run, status=Judgment.Status.OK).order_by()
+        judged = judged.filter(exposure.said_before())
         of_kind = Item.objects.filter(
             _sealed(benchmark), sample__benchmark=benchmark, kind__in=judged.values("item__kind")
         )
@@ -144,6 +155,7 @@ def counted_labels(scope: Scope, labels: LabelQuerySet) -> LabelQuerySet:
         labels = labels.filter(exposure.counted(held="campaign__held"))
     if not sealed_items(scope.benchmark):
         return labels
+    labels = labels.filter(exposure.said_before())
     of_benchmark = labels.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False)
     sealed = of_benchmark.filter(_sealed(scope.benchmark, "item__")).order_by()
     columns = ("item", "item__sample", "item__places__response__model", "campaign__name")
@@ -151,6 +163,18 @@ def counted_labels(scope: Scope, labels: LabelQuerySet) -> LabelQuerySet:
     asked = [row[:3] for row in given if scope.campaign in ("", row[3])]
     few = _of_few(asked, of=len({sample for _, sample, *_ in given}))
     return labels.exclude(_on(few, scope.benchmark)) if few else labels
+
+
+@guard.working()
+def earlier_versions(scope: Scope, labels: QuerySet[Label]) -> dict[int, dict[str, Any]]:
+    """By id, what those of these labels said when the round on their item was opened that were changed since: what they
+    say now is of that round.
+    """
+    if scope.staff or scope.edition or not blind_items(scope.benchmark):
+        return {}
+    since = F("label__item__blind_since")
+    of_then = LabelRevision.objects.filter(label__in=labels.order_by().values("pk"), given_at__lt=since)
+    return dict(of_then.filter(replaced_at__gte=since).values_list("label_id", "verdict"))
 
 
 def _on(items: Collection[int], benchmark: Benchmark) -> Q:
@@ -167,9 +191,13 @@ def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> Que
         reviews = reviews.exclude(item__sample__in=unseen.intersection(reviewed))
     if scope.staff or scope.edition:
         return reviews
-    return reviews.filter(exposure.counted(held="campaign__held"), exposure.counted(held=held)).exclude(
-        _sealed(scope.benchmark, "item__")
-    )
+    reviews = reviews.filter(exposure.counted(held="campaign__held"), exposure.counted(held=held))
+    reviews = reviews.filter(exposure.said_before()).exclude(_in_hidden_splits(scope.benchmark, "item__"))
+    if blind := blind_items(scope.benchmark):
+        again = set(reviews.filter(item__blind=True).order_by().values_list("item", flat=True))
+        if len({blind[item] for item in again & blind.keys()}) < MIN_SAMPLES:
+            reviews = reviews.exclude(item__blind=True)
+    return reviews
 
 
 def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
@@ -179,6 +207,7 @@ def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[J
     if closed_of(scope.benchmark):
         judgments = judgments.filter(exposure.counted(held="run__held"))
     if sealed_items(scope.benchmark):
+        judgments = judgments.filter(exposure.said_before())
         for run in Run.objects.filter(pk__in=judgments.order_by().values("run")):
             if few := _sealed_of_few(scope.benchmark, run):
                 judgments = judgments.exclude(_on(few, scope.benchmark), run=run)
@@ -239,9 +268,44 @@ def sealed_from(scope: Scope) -> set[int]:
     return set() if scope.staff else sealed_items(scope.benchmark)
 
 
+def blind_items(benchmark: Benchmark) -> dict[int, int]:
+    """The samples of the items in use that are sealed because people label them, and for nothing else: what was said of
+    these before counts as it did. Kept until it may change.
+    """
+
+    def read() -> dict[int, int]:
+        items = Item.objects.filter(blind=True, sample__in=benchmark.samples.in_use().order_by())
+        return dict(items.exclude(_in_hidden_splits(benchmark)).order_by().values_list("pk", "sample"))
+
+    key = ("blind items", benchmark.pk, tuple(benchmark.hidden_splits))
+    return until_changed(key, read, benchmark=benchmark.pk, votes=False)
+
+
+def blind_since(benchmark: Benchmark) -> datetime | None:
+    """Since when boards stand still, as far as people label its items blind: when the earliest of these rounds was
+    opened. None where nobody does.
+    """
+    found: datetime | None = Item.objects.filter(blind=True, sample__benchmark=benchmark).aggregate(
+        since=Min("blind_since")
+    )["since"]
+    return found
+
+
+def until_closed(benchmark: Benchmark) -> str:
+    """Until when, in words: the last day of the rounds that are open on it, if that is known."""
+    rounds = Campaign.objects.filter(benchmark__slug=benchmark.slug, blind=True, state__in=Campaign.GOING)
+    ends = list(rounds.order_by().values_list("due", flat=True).distinct())
+    known = [end for end in ends if end]
+    return f"until {max(known):%-d %b %Y}" if known and known == ends else "until the round closes"
+
+
+def _in_hidden_splits(benchmark: Benchmark, item: str = "") -> Q:
+    return Q(**{f"{item}sample__split__in": benchmark.hidden_splits})
+
+
 def _sealed(benchmark: Benchmark, item: str = "") -> Q:
     """The condition of ``sealed_items``; ``item`` is the path to the item."""
-    return Q(**{f"{item}sample__split__in": benchmark.hidden_splits}) | Q(**{f"{item}blind": True})
+    return _in_hidden_splits(benchmark, item) | Q(**{f"{item}blind": True})
 
 
 def counts_sealed(scope: Scope) -> bool:
@@ -275,28 +339,41 @@ def as_told(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     of verdicts passes here. None is about what was withdrawn, and where a half is held out, none that compares judges
     with people is made of it.
 
-    Sealed items count as a whole alone: where they are of MIN_SAMPLES samples, in views without filters and with the
-    usual definitions. Otherwise two views could differ in few.
+    Items of hidden splits count as a whole alone: where they are of MIN_SAMPLES samples, in views without filters and
+    with the usual definitions. Otherwise two views could differ in few. Items that people label blind count where they
+    are of as many samples: of these nothing counts that was not open to everybody before.
     """
     if withdrawn := withdrawn_items(scope.benchmark):
         items = items[~items.index.isin(withdrawn)]
     every, items = len(items), _of_half(scope, items)
+    is_half = len(items) < every
     if not counts_sealed(scope):
         return items
-    sealed = items.index.isin(list(sealed_items(scope.benchmark)))
+    blind = blind_items(scope.benchmark)
+    is_blind = items.index.isin(list(blind))
+    if items["sample"][is_blind].nunique() < MIN_SAMPLES:
+        items = items[~is_blind]
+    sealed = items.index.isin(list(sealed_items(scope.benchmark) - blind.keys()))
+    if not sealed.any():
+        return items
     several_sets = items["dataset"].nunique() > 1  # some numbers are means over data sets
-    if several_sets or items["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope) or len(items) < every:
+    if several_sets or items["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope) or is_half:
         return items[~sealed]
     return items
 
 
-def in_parts(scope: Scope, rows: pd.DataFrame) -> BoolArray:
-    """Which rows, by their column ``item``, levels and categories are made of: none on sealed items, since a part of
-    these can be about few.
+def in_parts(scope: Scope, rows: pd.DataFrame, by: str) -> BoolArray:
+    """Which rows, by their column ``item``, the parts that the column ``by`` names are made of: none on items of hidden
+    splits, since a part of these can be about few, and of items that people label blind those of parts that are about
+    many.
     """
     if not counts_sealed(scope):
         return np.ones(len(rows), dtype=np.bool_)
-    return np.asarray(~rows["item"].isin(sealed_items(scope.benchmark)))
+    blind = blind_items(scope.benchmark)
+    sample = rows["item"].map(blind)
+    many = sample.groupby(rows[by].to_numpy(), observed=True).transform("nunique") >= MIN_SAMPLES
+    sealed = rows["item"].isin(sealed_items(scope.benchmark) - blind.keys())
+    return np.asarray(~sealed & (sample.isna() | many))
 
 
 def _is_narrowed(scope: Scope) -> bool:
@@ -308,7 +385,8 @@ def _is_narrowed(scope: Scope) -> bool:
         return True
     if scope.split:
         items = Item.objects.filter(sample__benchmark=benchmark, sample__split=scope.split).order_by()
-        if not sealed_items(benchmark) <= set(items.values_list("pk", flat=True)):
+        in_splits = sealed_items(benchmark) - blind_items(benchmark).keys()
+        if not in_splits <= set(items.values_list("pk", flat=True)):
             return True
     usual_anchor = benchmark.anchor.name if benchmark.anchor else ""
     other = scope.level or scope.question_type or scope.majority or changed(scope) or scope.anchor != usual_anchor

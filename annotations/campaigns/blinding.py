@@ -5,7 +5,7 @@ whether their labels may still be changed.
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from accounts import audit
 from accounts.models import User
@@ -13,7 +13,7 @@ from annotations.assignment.errors import ItemOpened, Refused
 from annotations.models import Assignment, Campaign, CampaignItem, Label
 from bank import database
 from bank.models import Benchmark, Item
-from bank.samples.items import twins
+from bank.samples.items import note_since_of_twins, twins
 
 
 def note_blind_in(campaign: Campaign, *, item: int | None = None) -> None:
@@ -27,6 +27,8 @@ def note_blind_in(campaign: Campaign, *, item: int | None = None) -> None:
     blind with it.
     """
     places = CampaignItem.objects.filter(campaign=campaign)
+    if item is None:
+        _note_asked(campaign)
     items = Item.objects.filter(pk__in=(places if item is None else places.filter(item=item)).values("item"))
     of_slug = Benchmark.objects.filter(slug=campaign.benchmark.slug)
     versions = list(of_slug.order_by().values_list("pk", flat=True))
@@ -36,15 +38,28 @@ def note_blind_in(campaign: Campaign, *, item: int | None = None) -> None:
     keys = items.order_by().values("sample__key")
     others = Item.objects.filter(sample__benchmark__in=versions, sample__key__in=keys, kind__in=items.values("kind"))
     _note(others, Exists(_keeping_blind()) | Exists(twins(versions).filter(Exists(_keeping_blind()))))
+    note_since_of_twins(others, versions)
+
+
+def _note_asked(campaign: Campaign) -> None:
+    """Write since when the round has been open on its items. One that is opened again is another round."""
+    places = CampaignItem.objects.filter(campaign=campaign)
+    if campaign.state in Campaign.GOING:
+        places.filter(asked_since=None).update(asked_since=database.now())
+    else:
+        places.exclude(asked_since=None).update(asked_since=None)
 
 
 def _note(items: QuerySet[Item], is_blind: Q | Exists) -> None:
-    """Write the fact where it has changed, and at places in blind campaigns when their item was opened."""
+    """Write the facts where they have changed, and at places in blind campaigns when their item was opened."""
     opened = items.filter(~Q(is_blind), blind=True)
     places = CampaignItem.objects.filter(campaign__blind=True).exclude(campaign__state=Campaign.State.DRAFT)
     places.filter(item__in=opened.values("pk")).update(opened_at=database.now())
-    opened.update(blind=False)
+    opened.update(blind=False, blind_since=None)
     items.filter(is_blind, blind=False).update(blind=True)
+    since = _keeping_blind().order_by("asked_since").values("asked_since")[:1]
+    moved = items.filter(is_blind).annotate(since=Subquery(since))
+    moved.exclude(blind_since=F("since")).exclude(blind_since=None, since=None).update(blind_since=Subquery(since))
 
 
 def _keeping_blind() -> QuerySet[CampaignItem]:

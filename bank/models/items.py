@@ -58,6 +58,8 @@ class Item(models.Model):
     blind = models.BooleanField(
         default=False, db_default=False
     )  # in a blind campaign, see annotations.campaigns.blinding
+    # Of a blind one: since when the earliest of these rounds has been open on it. What was said before was open to all.
+    blind_since = models.DateTimeField(null=True, blank=True)
     # What those may have held whose verdicts it came with, as ``Run.held``; nothing once staff has named it by a plan.
     held = models.IntegerField(default=0, db_default=0)
 

@@ -2,14 +2,15 @@
 
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import combinations
 from math import comb, inf
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Length
 
 from bank import guard
@@ -130,7 +131,22 @@ def note_blind_twins(ids: Iterable[int]) -> None:
         slugs = Benchmark.objects.filter(samples__items__in=some).values("slug")
         versions = list(Benchmark.objects.filter(slug__in=slugs).values_list("pk", flat=True))
         if blind.filter(sample__benchmark__in=versions).exists():
-            Item.objects.filter(Exists(twins(versions).filter(blind=True)), pk__in=some).update(blind=True)
+            items = Item.objects.filter(pk__in=some)
+            items.filter(Exists(twins(versions).filter(blind=True))).update(blind=True)
+            note_since_of_twins(items, versions)
+
+
+def note_since_of_twins(items: QuerySet[Item], versions: Iterable[int]) -> None:
+    """Note of these blind items since when their twins have been, where that is earlier, or theirs is not known."""
+    first = twins(versions).filter(blind_since__isnull=False).order_by("blind_since").values("blind_since")[:1]
+    theirs = items.filter(blind=True).annotate(theirs=Subquery(first)).exclude(theirs=None)
+    earlier = theirs.filter(Q(blind_since=None) | Q(theirs__lt=F("blind_since")))
+    of_time: dict[datetime, list[int]] = defaultdict(list)
+    for pk, since in earlier.values_list("pk", "theirs"):
+        of_time[since].append(pk)
+    for since, ids in of_time.items():
+        for some in chunks(ids):
+            Item.objects.filter(pk__in=some).update(blind_since=since)
 
 
 @guard.working()

@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from django.db.models import QuerySet
+
+from annotations.models import Label
+from bank import exposure
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
 from leaderboard import votes
@@ -17,11 +21,14 @@ from leaderboard.boards.models.pairs import PairsBoard
 from leaderboard.boards.versus import board as versus
 from leaderboard.boards.versus.board import Versus
 from leaderboard.hidden import (
+    blind_items,
+    blind_since,
     counts_sealed,
     held_out_in,
     of_one_source,
     sealed_items,
     uncounted_runs,
+    until_closed,
     without_sealed,
 )
 from leaderboard.scope import LENGTH, NO_CONTROL, NO_ELO, BadScope, Scope
@@ -49,28 +56,52 @@ def models(scope: Scope) -> ModelsBoard:
 
 
 def _under_way(scope: Scope) -> list[str]:
-    """What of people's labels of sealed items the numbers of a view count, and what they leave out: why a board counts
-    more or fewer items when a campaign opens or closes.
+    """What the numbers of a view count of items that people label blind, and of labels in hidden splits: why a board
+    counts more or fewer items when a campaign opens or closes. It says nothing that a label of an open round moves.
     """
     if scope.kind.keyed or not counts_sealed(scope):
         return []
-    everything = replace(scope, staff=True, singly=False)
-    sealed = sealed_items(scope.benchmark).intersection(items_asked(everything).index)
-    given, told = (
-        set(counted_labels(of, every=True).order_by().values_list("item", flat=True).distinct())
-        for of in (everything, scope)
-    )
-    counted = given & told & sealed & set(items_asked(scope).index)
-    left = len(given & sealed) - len(counted)
-    which = "that people are labelling now" + (" or of a hidden split" if scope.benchmark.hidden_splits else "")
+    blind, everything = blind_items(scope.benchmark).keys(), replace(scope, staff=True, singly=False)
+    asked = set(items_asked(everything).index)
+    counted = _labelled(counted_labels(scope, every=True)) & set(items_asked(scope).index)
+    before = _labelled(counted_labels(everything, every=True).filter(exposure.said_before()))
+    again, few = len(counted & blind), len((before & asked & blind) - counted)
+    first = len(asked & blind) - again - few
+    until = until_closed(scope.benchmark)
     notes = []
-    if counted:
-        count = "counts" if len(counted) == 1 else "count"
-        of = number_of(len(counted), "item")
-        notes.append(f"{of} {which} {count} in the whole, and in no part by level or length.")
-    if left:
-        what, are = f"{'more ' if counted else ''}labelled item", "is" if left == 1 else "are"
-        notes.append(f"{number_of(left, what)} {which} {are} left out: numbers of few would tell single verdicts.")
+    if again:
+        since = f"As of {blind_since(scope.benchmark):%-d %b %Y}, the last closed state"
+        which = f"{number_of(again, 'item')} {_are(again)} being labelled again {until}"
+        notes.append(f"{since}: {which}, and what is said of these now counts when that round closes.")
+    if few:
+        which = f"{number_of(few, 'more item' if again else 'item')} that people label again {until} {_are(few)}"
+        notes.append(f"{which} left out: numbers of few would tell single verdicts.")
+    if first:
+        which = f"{number_of(first, 'item')} {_are(first)} being labelled {until}"
+        notes.append(f"{which}, and {'counts' if first == 1 else 'count'} when that round closes.")
+    return [*notes, *_of_hidden_splits(scope, asked, counted)]
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def _labelled(labels: QuerySet[Label]) -> set[int]:
+    return set(labels.order_by().values_list("item", flat=True).distinct())
+
+
+def _of_hidden_splits(scope: Scope, asked: set[int], counted: set[int]) -> list[str]:
+    sealed = (sealed_items(scope.benchmark) - blind_items(scope.benchmark).keys()) & asked
+    everything = replace(scope, staff=True, singly=False)
+    given = _labelled(counted_labels(everything, every=True)) & sealed
+    notes = []
+    if told := given & counted:
+        count = "counts" if len(told) == 1 else "count"
+        items = number_of(len(told), "item")
+        notes.append(f"{items} of a hidden split {count} in the whole, and in no part by level or length.")
+    if left := len(given - counted):
+        which = f"{number_of(left, 'more labelled item' if told else 'labelled item')} of a hidden split {_are(left)}"
+        notes.append(f"{which} left out: numbers of few would tell single verdicts.")
     return notes
 
 

@@ -89,7 +89,8 @@ def _beyond_visitors(address: Address, board: str) -> str:
     parts = [f"leave out {number_of(here, 'run')}"] if here else []
     of_items = number_of(len(items), "item")
     if items:
-        parts.append(f"count {of_items} of hidden splits or campaigns under way as a whole, or leave them out")
+        which = f"{of_items} of hidden splits or campaigns under way"
+        parts.append(f"count {which} as a whole and as of their last closed state, or leave them out")
     return listed(parts)
 
 

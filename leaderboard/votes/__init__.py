@@ -1,12 +1,13 @@
 """Verdicts as data frames with one outcome per item, for the statistics."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from django.db.models import Avg, Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Length
 
 from annotations.models import Adjudication, CampaignItem, Label
@@ -29,6 +30,7 @@ from judging.protocols.in_words import settings_in_words
 from leaderboard.hidden import (
     as_told,
     counted_labels,
+    earlier_versions,
     fingerprint_of_sealed,
     held_out_in,
     left_out,
@@ -54,6 +56,7 @@ from leaderboard.scope import (
 from leaderboard.sight import MODELS, Sight
 from leaderboard.votes import arrays
 from stats.arrays import blocks
+from stats.disclosure import MIN_SAMPLES
 from stats.figures import listed
 from stats.proportions import mean
 from stats.results import Estimate
@@ -151,29 +154,47 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
     return names, np.array([place[name] for name in side_names], dtype=small)
 
 
-def counted_answers(scope: Scope) -> "QuerySet[Response]":
-    """The answers of the view, with a text, whose lengths the viewer may know."""
+def answers_of(scope: Scope) -> "QuerySet[Any]":
+    """The answers of the view, with a text, whose lengths the viewer may know; ``blind``: they stand in an item that
+    people label blind.
+    """
     shown = answers_shown(staff=scope.staff)
-    if not scope.staff:  # how long an answer is tells which option it is, and often whose
-        blind = ItemResponse.objects.filter(item__blind=True, item__sample__benchmark=scope.benchmark)
-        shown = shown.exclude(exposure.answers_closed("sample__")).exclude(pk__in=blind.values("response"))
-    return shown.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
+    if not scope.staff:  # how long an answer is tells which option it is
+        shown = shown.exclude(exposure.answers_closed("sample__"))
+    blind = ItemResponse.objects.filter(response=OuterRef("pk"), item__blind=True)
+    told = shown.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
+    return told.annotate(blind=Value(value=False) if scope.staff else Exists(blind))
 
 
 def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     """By model, named as on boards: the mean length of its answers in characters (as AlpacaEval counts), and in tokens
-    if all are known. Answers without a text do not count.
+    if all are known. Answers without a text do not count, and in blind items few do not: how long an answer is tells
+    whose it is.
     """
 
     def read() -> dict[str, tuple[float, float | None]]:
-        groups = counted_answers(scope).order_by().values_list("model", "variant")
-        sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
-        rows = list(sums)
-        names = dict(EvaluatedModel.objects.filter(pk__in={pk for pk, *_ in rows}).values_list("pk", "name"))
-        lengths = {}
-        for pk, variant, characters, tokens, n, known in rows:
+        sums = (
+            answers_of(scope)
+            .order_by()
+            .values_list("model", "variant", "blind")
+            .annotate(
+                samples=Count("sample", distinct=True),
+                characters=Sum(Length("text")),
+                counted=Sum("tokens", default=0),
+                n=Count("pk"),
+                known=Count("tokens"),
+            )
+        )
+        totals: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+        for model, variant, blind, samples, characters, tokens, n, known in sums:
+            if not blind or samples >= MIN_SAMPLES:
+                totals[model, variant].update(characters=characters, tokens=tokens, n=n, known=known)
+        names = dict(EvaluatedModel.objects.filter(pk__in={pk for pk, _ in totals}).values_list("pk", "name"))
+        lengths: dict[str, tuple[float, float | None]] = {}
+        for (pk, variant), of in totals.items():
             name = f"{names[pk]} ({variant})" if variant else names[pk]
-            lengths[name] = (float(characters), tokens if known == n else None)
+            in_tokens = of["tokens"] / of["n"] if of["known"] == of["n"] else None
+            lengths[name] = of["characters"] / of["n"], in_tokens
         return lengths
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
@@ -614,8 +635,12 @@ def labels_of(scope: Scope, *, every: bool = False) -> pd.DataFrame:
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
     columns = ["item", "annotator", "choice", "preference"]
-    values = rows.order_by("pk").values_list("item_id", "annotator_id", "choice", "preference")
-    frame = pd.DataFrame(values, columns=columns)
+    values = rows.order_by("pk").values_list("pk", "item_id", "annotator_id", "choice", "preference")
+    frame = pd.DataFrame(values, columns=["label", *columns])
+    for label, of_then in earlier_versions(scope, rows).items():
+        for name in ("choice", "preference"):
+            frame.loc[frame["label"] == label, name] = of_then.get(name)
+    frame = frame.drop(columns="label")
     if frame["preference"].isna().all():
         frame = frame.drop(columns="preference")
     # The same person in two campaigns: the first label on the item counts, so that nobody votes twice.
@@ -647,6 +672,8 @@ def of_people(scope: Scope) -> Outcomes:
         places = places.filter(campaign__name=scope.campaign)
         if not places.exists():
             raise BadScope(f"There is no campaign {scope.campaign!r} over pairs of {scope.benchmark}.")
+    if not scope.staff:
+        places = places.exclude(_first_asked_now())
     expected = pd.Index(places.values_list("item_id", flat=True)).unique()
     if scope.source == INDIVIDUALS:
         of_decoys = labels["item"].isin(decoys_of(scope))
@@ -661,12 +688,20 @@ def of_people(scope: Scope) -> Outcomes:
         frame = _as_points(frame, labels["preference"])
     if scope.source == ADJUDICATED:
         rows = Adjudication.objects.filter(campaign_item__in=places, choice__isnull=False)
+        if not scope.staff:
+            rows = rows.filter(exposure.said_before(item="campaign_item__item__", at="changed_at"))
         decided = dict(rows.values_list("campaign_item__item_id", "choice"))
         frame["choice"] = frame["item"].map(decided).fillna(frame["choice"])
         if "preference" in frame:  # of those who were not overruled
             frame = frame.drop(columns=frame.columns.intersection(["points"]))
             frame["preference"] = frame["preference"].where(~frame["item"].isin(decided))
     return Outcomes(frame.assign(repeat=0), expected, NO_FAILURES, 1)
+
+
+def _first_asked_now() -> Q:
+    """The places of which the last closed state of blind items knows nothing: of rounds that go on and never closed."""
+    never_closed = Q(campaign__closed_at=None) | Q(campaign__closed_at__gte=F("item__blind_since"))
+    return never_closed & Q(item__blind=True, campaign__blind=True, asked_since__isnull=False)
 
 
 def _one_vote(scope: Scope, labels: pd.DataFrame) -> pd.DataFrame:
@@ -746,6 +781,9 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
     unseen = unseen_in(scope)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
+    if not scope.staff:
+        labels = labels.filter(exposure.said_before())
+        decided = decided.filter(exposure.said_before(item="campaign_item__item__", at="changed_at"))
     return {
         "labels": labels.aggregate(n=Count("pk"), last=Max("changed_at"), top=Max("pk")),
         "excluded": labels.filter(excluded=True).aggregate(n=Count("pk"), sum=Sum("pk")),

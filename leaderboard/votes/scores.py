@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from pandas.api.types import is_numeric_dtype
 
 from annotations.models import Label
+from bank import exposure
 from bank.models import Item
 from bank.models.items import ItemResponse
 from judging.models import Run
@@ -75,10 +76,19 @@ def labels_of(scope: Scope, *, every: bool = False) -> pd.DataFrame:
     The value is the score, the ranking (places of the answers, in a tuple of one), the points by component (a dict), or
     the option or answer that the annotator read in a text.
     """
-    rows = counted_labels(scope, every=every).order_by("pk").values_list("item_id", "annotator_id", scope.kind.column)
-    frame = pd.DataFrame(rows, columns=["item", "annotator", "value"])
+    column, rows = scope.kind.column, counted_labels(scope, every=every)
+    earlier = hidden.earlier_versions(scope, rows)
+    given = rows.order_by("pk").values_list("pk", "item_id", "annotator_id", column)
+    values = [(item, annotator, earlier.get(pk, {column: value})[column]) for pk, item, annotator, value in given]
+    frame = pd.DataFrame(values, columns=["item", "annotator", "value"])
     frame["value"] = frame["value"].map(scope.kind.value)
     return frame.drop_duplicates(["item", "annotator"])
+
+
+def labels_as_shown(scope: Scope) -> QuerySet[Label]:
+    """Labels of ``counted_labels`` whose presented order is known, which imported ones do not say, as given on it."""
+    labels = counted_labels(scope).filter(campaign__imported=False)
+    return labels if scope.staff else labels.filter(exposure.said_before(at="changed_at"))
 
 
 def labels_on(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:

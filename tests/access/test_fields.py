@@ -14,7 +14,7 @@ KEPT = {
     "Sample": "closed metadata status_reason author edition quality_hints position",
     "EvaluatedModel": "simulated",
     "Response": "submission origin",
-    "Item": "content_hash recipe outside blind held",
+    "Item": "content_hash recipe outside blind blind_since held",
     "Submission": "name changed_by",
     "Upload": "files received pieces folder secret tries cancelling shown",
     "Judge": "paced_until any_host any_address created_at key",

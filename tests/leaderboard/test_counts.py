@@ -124,8 +124,8 @@ def test_coverage_of_a_board_and_of_its_models_are_told_apart(brought, client, b
 
 
 def test_what_a_board_counts_while_people_label_is_told_and_adds_up(voted, people, client_of):
-    """A campaign over a few items takes these from visitors' board, one over all gives them back as a whole; boards say
-    how many, so that what staff count is what visitors count and what they are told is left out.
+    """A campaign over a few items takes these from visitors' board, one over all gives them back as of when it was
+    opened; boards say how many, so that what staff count is what visitors count and what they are told is left out.
     """
 
     def seen_by(role):
@@ -135,21 +135,22 @@ def test_what_a_board_counts_while_people_label_is_told_and_adds_up(voted, peopl
 
     every, page, _ = seen_by("curator")
     assert seen_by("anonymous")[0] == every
-    assert "labelling now" not in page
+    assert "label again" not in page
+    assert "labelled again" not in page
     few = Item.objects.filter(sample__key__in=["s00", "s01", "s02"])
     held = few.filter(labels__isnull=False).distinct().count()
     make_campaign(name="A few", benchmark=voted, protocol="pair", plan=Plan(how="keys", keys=("s00", "s01", "s02")))
     counted, page, _ = seen_by("anonymous")
     assert counted == every - held
-    assert f"{held} labelled items that people are labelling now are left out" in page
+    assert f"{held} items that people label again until the round closes are left out" in page
     make_campaign(name="All", benchmark=voted, protocol="pair")
     again, page, _ = seen_by("anonymous")
     left = (
         int(found[1])
-        if (found := re.search(r"(\d+) more labelled items that people are labelling now are", page))
+        if (found := re.search(r"(\d+) more items that people label again until the round closes are", page))
         else 0
     )
     assert again + left == every
-    assert f"{again} items that people are labelling now count in the whole" in page
+    assert f"the last closed state: {again} items are being labelled again until the round closes" in page
     beyond = flat(client_of("curator").get("/leaderboards/grove/models/"))
-    assert "under way as a whole, or leave them out" in beyond
+    assert "under way as a whole and as of their last closed state" in beyond

@@ -285,7 +285,7 @@ def _lean(straight: Any, turned: Any) -> Any:
 
 def _labels_with_order(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """Labels whose presented order is known, which imported ones do not say: ``item, choice, turned``."""
-    rows = scores.counted_labels(scope).filter(campaign__imported=False)
+    rows = scores.labels_as_shown(scope)
     frame = pd.DataFrame(rows.values_list("item", "assignment__order", "choice"), columns=["item", "order", "choice"])
     return frame[frame["item"].isin(items.index)].assign(turned=frame["order"] == "10")
 
@@ -545,7 +545,7 @@ def of_rankings(scope: Scope) -> BiasBoard:
         used += runs
     labels = scores.labels_of(scope)
     if len(labels):
-        of_campaigns = scores.counted_labels(scope).filter(campaign__imported=False)
+        of_campaigns = scores.labels_as_shown(scope)
         shown = of_campaigns.values_list("item_id", "assignment__order", "ranking")
         rows.append(_follows(None, shown, items, drawn=True))
     return _bias_board(scope, rows, used, labels)

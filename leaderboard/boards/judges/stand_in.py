@@ -278,7 +278,7 @@ def _by_level(scope: Scope, merged: pd.DataFrame) -> list[TogetherLevel]:
     """Each model within each level that may be shown; nothing where there is one level alone."""
     items = scores.items_asked(scope)
     frame = merged.join(items[["level", "sample"]], on="item", how="inner")
-    frame = frame[in_parts(scope, frame)]
+    frame = frame[in_parts(scope, frame, by="level")]
     names = [name for name in votes.level_names(scope) if name in set(frame["level"])]
     levels = []
     for name in names if len(names) > 1 else ():

@@ -79,7 +79,7 @@ def _of_scores(scope: Scope) -> pd.DataFrame:
     if frame.empty:
         return pd.DataFrame(columns=["ability"])
     parts = scope.kind.shares(scope, frame).parts
-    parts = parts[in_parts(scope, parts)]
+    parts = parts[in_parts(scope, parts, by="part")]
     sample_of = frame.groupby("item")["sample"].first()
     parts = parts.assign(ability=parts["part"].astype(str), sample=parts["item"].map(sample_of))
     return parts[parts["ability"] != ""]

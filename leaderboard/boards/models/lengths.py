@@ -61,7 +61,7 @@ def lengths(scope: Scope) -> LengthsBoard:
 @guard.working()
 def _of_answers(scope: Scope) -> list[LengthRow]:
     facts = ("model__name", "variant", "sample__group", "sample__key", "length")
-    answers = votes.counted_answers(scope).annotate(length=Length("text")).order_by()
+    answers = votes.answers_of(scope).filter(blind=False).annotate(length=Length("text")).order_by()
     frame = pd.DataFrame(answers.values_list(*facts), columns=["model", "variant", "group", "key", "length"])
     if frame.empty:
         return []

@@ -202,7 +202,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
 
 
 def _by_level(scope: Scope, frame: pd.DataFrame, *, anchor: int | None, first: BoolArray) -> "dict[str, Tallies]":
-    counted = in_parts(scope, frame)
+    counted = in_parts(scope, frame, by="level")
     there = set(frame["level"][counted].unique())
     by_level = {}
     for name in votes.level_names(scope):

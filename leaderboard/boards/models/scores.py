@@ -99,7 +99,7 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
     if frame.empty:
         return ScoresBoard([], [NO_MODELS], runs)
     shares = scope.kind.shares(scope, frame)
-    frame, parts = shares.whole, shares.parts[in_parts(scope, shares.parts)]
+    frame, parts = shares.whole, shares.parts[in_parts(scope, shares.parts, by="part")]
     if frame.empty:
         return ScoresBoard([], shares.notes, runs)
     order = [name for name in shares.order if name in set(parts["part"])]

@@ -1,0 +1,155 @@
+"""While people label blind, boards below staff stand as they did when the round was opened."""
+
+import json
+import random
+import re
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.actions import close_campaign, make_campaign, open_campaign
+from annotations.campaigns.members import make_annotator
+from annotations.labels.actions import change_label, submit_label
+from annotations.models import CampaignItem, Label
+from bank.models import Item
+from leaderboard.registry import TABLES
+from tests.leaderboard.conftest import judgments
+from tests.markup import flat
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+BOARDS = ("models", "judges", "agreement", "bias")
+PAGES = ("/", "/leaderboards/", "/leaderboards/grove/", *(f"/leaderboards/grove/{what}/" for what in BOARDS))
+CHANCE = re.compile(r'"X-CSRFToken": "\w+"|name="csrfmiddlewaretoken" value="\w+"|<time.*?</time>|nonce="[^"]+"')
+BELOW = ("anonymous", "annotator", "researcher")
+
+
+def rows_of(client, what, **asked):
+    """Without Elo, which in full tells each vote of the order."""
+    answer = client.get(
+        f"/api/v1/leaderboards/{what}/", {"benchmark": "grove"} | asked | ({"elo": "none"} if what == "models" else {})
+    )
+    return answer.json() if answer.status_code == 200 else answer.status_code
+
+
+@pytest.fixture
+def boards(client_of):
+    """The rows of the main boards for a role."""
+    return lambda role: {what: rows_of(client_of(role), what) for what in BOARDS}
+
+
+def again(benchmark, **settings):
+    """A blind round over all pairs, and who labels there."""
+    person = User.objects.create_user("bea", role="annotator")
+    campaign = make_campaign(name="Again", benchmark=benchmark, protocol="pair", annotators=[person], **settings)
+    return campaign, make_annotator(person)
+
+
+def label_some(campaign, annotator, choose, most=12):
+    for _ in range(most):
+        shown = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        if shown is None:
+            return
+        submit_label(assignment=shown, verdict={"choice": choose()}, now=timezone.now())
+
+
+def test_no_board_below_staff_moves_or_empties_when_a_round_is_opened_and_labelled(voted, boards):
+    before = {role: boards(role) for role in BELOW}
+    assert all(before["anonymous"].values())
+    campaign, annotator = again(voted)
+    assert {role: boards(role) for role in BELOW} == before
+    label_some(campaign, annotator, lambda: "left")
+    assert {role: boards(role) for role in BELOW} == before
+    assert boards("curator")["models"] != before["anonymous"]["models"], "staff see the round"
+    close_campaign(campaign=campaign, now=timezone.now())
+    closed, staffs = boards("anonymous"), boards("curator")
+    for what in ("models", "judges", "bias"):  # agreement names people to staff
+        assert closed[what] == staffs[what] != before["anonymous"][what]
+    open_campaign(campaign=campaign, again=True)
+    assert boards("anonymous") == closed
+    label_some(campaign, annotator, lambda: "right")
+    assert boards("anonymous") == closed
+
+
+def test_a_judge_that_comes_while_people_label_counts_when_the_round_closes(voted, brought, boards):
+    before = boards("anonymous")
+    campaign, _ = again(voted)
+    brought("judgments", judgments("late", noise=0.6, seed=5))
+    for what in ("judges", "bias"):
+        during = boards("anonymous")[what]
+        assert [row for row in during if row.get("judge") != "late"] == before[what]
+        assert not any(row.get("n") for row in during if row.get("judge") == "late")
+    close_campaign(campaign=campaign, now=timezone.now())
+    assert "late" in {row["judge"] for row in boards("anonymous")["judges"]}
+
+
+def test_nothing_of_an_open_round_can_be_worked_out_below_staff(voted, client_of):
+    """Two worlds with other labels in the round: every table and page is the same to whoever may not see it."""
+    campaign, annotator = again(voted)
+    label_some(campaign, annotator, lambda: "left", most=40)
+    other = random.Random(3)
+
+    def told(role):
+        client = client_of(role)
+        tables = {name: rows_of(client, name) for name in TABLES}
+        pages = {address: flat(client.get(address)) for address in PAGES}
+        return json.dumps(tables, sort_keys=True), {address: CHANCE.sub("", page) for address, page in pages.items()}
+
+    worlds = []
+    for choices in (("first",), ("first", "second", "tie")):
+        for label in Label.objects.filter(campaign=campaign):
+            Label.objects.filter(pk=label.pk).update(choice=other.choice(choices), changed_at=timezone.now())
+        worlds.append({role: told(role) for role in BELOW})
+    assert worlds[0] == worlds[1]
+    assert "Alder" in worlds[0]["anonymous"][0]
+
+
+def test_a_label_that_is_changed_while_another_round_is_open_counts_as_it_was(voted, boards):
+    Label.objects.all().delete()
+    mine, annotator = again(voted)
+    label_some(mine, annotator, lambda: "left", most=500)
+    make_campaign(name="Other", benchmark=voted, protocol="pair")
+    for label in Label.objects.filter(campaign=mine):
+        change_label(assignment=label.assignment, verdict={"choice": "right"}, now=timezone.now())
+    assert boards("anonymous")["models"] == []
+    close_campaign(campaign=mine, now=timezone.now())
+    told, staffs = boards("anonymous")["models"], boards("curator")["models"]
+    assert {row["model"]: row["n"] for row in told} == {row["model"]: row["n"] for row in staffs}
+    wins = {row["model"]: (row["wins"], row["losses"]) for row in told}
+    turned = {row["model"]: (row["losses"], row["wins"]) for row in staffs}
+    assert wins == turned
+
+
+def test_a_board_says_as_of_when_it_stands_and_until_when(voted, client_of):
+    due = timezone.now().date().replace(year=2031)
+    again(voted, due=due)
+    page = flat(client_of("anonymous").get("/leaderboards/grove/models/"))
+    assert f"As of {timezone.now():%-d %b %Y}, the last closed state: " in page
+    assert f"are being labelled again until {due:%-d %b %Y}, and what is said of these now counts when that" in page
+
+
+def test_what_was_never_labelled_before_counts_when_its_round_closes(voted, client_of):
+    Label.objects.all().delete()
+    campaign, annotator = again(voted)
+    label_some(campaign, annotator, lambda: "left", most=500)
+    visitor = client_of("anonymous")
+    assert rows_of(visitor, "models", source="humans") == []
+    close_campaign(campaign=campaign, now=timezone.now())
+    assert len(rows_of(visitor, "models", source="humans")) == 4
+
+
+def test_since_when_an_item_is_labelled_is_since_the_earliest_round_that_is_open_on_it(voted):
+    first, _ = again(voted)
+    second = make_campaign(name="Second", benchmark=voted, protocol="pair")
+    opened = {
+        campaign: set(CampaignItem.objects.filter(campaign=campaign).values_list("asked_since", flat=True))
+        for campaign in (first, second)
+    }
+    since = Item.objects.filter(campaign_items__campaign=first)
+    assert set(since.values_list("blind_since", flat=True)) == opened[first]
+    close_campaign(campaign=first, now=timezone.now())
+    assert set(since.values_list("blind_since", flat=True)) == opened[second]
+    close_campaign(campaign=second, now=timezone.now())
+    assert set(since.values_list("blind_since", flat=True)) == {None}
