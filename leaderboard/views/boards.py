@@ -20,7 +20,7 @@ from leaderboard.boards import seen
 from leaderboard.boards.agreement import page as agreement_page
 from leaderboard.boards.agreement.board import AgreementBoard
 from leaderboard.boards.base import Board, KeptBoard, ModelsBoard, whole_from_text
-from leaderboard.boards.behind.under_way import sees_labels
+from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.biases.board import BiasBoard
 from leaderboard.boards.by_kind import makers_of

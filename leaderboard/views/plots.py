@@ -13,7 +13,7 @@ from accounts.rules import requires
 from leaderboard.boards import seen
 from leaderboard.boards.agreement import page as agreement_page
 from leaderboard.boards.base import Board
-from leaderboard.boards.behind.under_way import sees_labels
+from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.correlation import page as correlation_page
 from leaderboard.boards.correlation.board import correlated

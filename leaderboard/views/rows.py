@@ -15,9 +15,10 @@ from leaderboard.boards.behind import answers_page as single_answers
 from leaderboard.boards.behind import disagreements as apart
 from leaderboard.boards.behind import item_page as one_item
 from leaderboard.boards.behind import votes_page
-from leaderboard.boards.behind.under_way import items_under_way, sees_labels
+from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, side_by_side, voter
 from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
+from leaderboard.hidden import sealed_from
 from leaderboard.kept.pages import prepared
 from leaderboard.lookups import has_answered, known_models, names_of
 from leaderboard.scope import SAMPLES, BadScope, Scope
@@ -131,7 +132,6 @@ def _votes_of(board: VoteTable, scope: Scope, address: Address) -> VoteList:
     return votes_of(
         board,
         scope,
-        address.viewer,
         other=address.params.get("other", ""),
         outcome=outcome if outcome in votes_page.OUTCOME_WORDS else "",
         only=only if only in ONLY else "",
@@ -161,7 +161,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "n": len(table),
         "division": votes_page.division(int(table["same"].sum()), len(table), decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
-        "under_way": not sees_labels(request.user) and items_under_way(address.benchmark).exists(),
+        "sealed": bool(sealed_from(scope)),
         "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "page": page,

@@ -7,8 +7,11 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 from django.test import override_settings
+from django.utils import timezone
 
+from annotations.campaigns.actions import close_campaign, make_campaign
 from annotations.campaigns.blinding import note_blind_in
+from annotations.campaigns.sampling import Plan
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample
 from judging.models import Run
@@ -147,21 +150,29 @@ def test_what_people_still_label_blind_shows_no_vote_of_anybody_below_staff(role
     assert "Alder" in flat(client.get("/leaderboards/grove/models/"))
 
 
-def test_one_held_item_is_left_out_and_the_others_stay(item, client):
-    second = Campaign.objects.create(
-        name="second", benchmark=item.sample.benchmark, state=Campaign.State.PAUSED, protocol="pairwise-criteria"
+def test_one_item_that_people_label_blind_is_left_out_and_the_others_stay(item, client):
+    key = item.sample.key
+    second = make_campaign(
+        name="second", benchmark=item.sample.benchmark, protocol="pair", plan=Plan(how="keys", keys=(key,))
     )
-    CampaignItem.objects.create(campaign=second, item=item)
     model = item.places.first().response.model.name
     text = flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
-    assert "1 item, hidden until the campaign closes" in text
     assert f"/items/{item.pk}/" not in text
+    assert "What does sign" in text
     run = Run.objects.get(judge__name="keen").pk
     compared = flat(client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}"))
-    assert "hidden until they close; figures of boards count them" in compared
-    second.state = Campaign.State.CLOSED
-    second.save()
+    assert "those that people label blind until their round closes, are not listed" in compared
+    close_campaign(campaign=second, now=timezone.now())
     assert f"/items/{item.pk}/" in flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
+
+
+def test_what_a_campaign_has_opened_is_shown_as_it_is_counted(item, client):
+    """Its finished items may be read by everybody, though it goes on with others."""
+    campaign = make_campaign(name="second", benchmark=item.sample.benchmark, protocol="pair", blind=False)
+    assert campaign.state == Campaign.State.OPEN
+    model = item.places.first().response.model.name
+    assert f"/items/{item.pk}/" in flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
+    assert "by majority" in flat(client.get(f"/leaderboards/grove/items/{item.pk}/"))
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from datetime import date
 
 import pytest
 from django.utils import timezone
@@ -11,6 +12,7 @@ from accounts.models import User
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import close_campaign, make_campaign, open_campaign
 from annotations.campaigns.members import make_annotator
+from annotations.campaigns.sampling import Plan
 from annotations.labels.actions import change_label, submit_label
 from annotations.models import CampaignItem, Label
 from bank.models import Item
@@ -153,3 +155,25 @@ def test_since_when_an_item_is_labelled_is_since_the_earliest_round_that_is_open
     assert set(since.values_list("blind_since", flat=True)) == opened[second]
     close_campaign(campaign=second, now=timezone.now())
     assert set(since.values_list("blind_since", flat=True)) == {None}
+
+
+def test_the_list_behind_a_number_prints_that_number_and_what_of_it_is_hidden(voted, client_of):
+    """A round over a part of the pairs: the list has the others, and says what the board counts beside them."""
+    keys = tuple(f"s{n:02}" for n in range(12))
+    campaign = make_campaign(
+        name="Part", benchmark=voted, protocol="pair", plan=Plan(how="keys", keys=keys), due=date(2031, 12, 4)
+    )
+    visitor = client_of("anonymous")
+    for row in rows_of(visitor, "models"):
+        listed = flat(visitor.get("/leaderboards/grove/votes/", {"model": row["model"]}))
+        n, of_model = row["n"], Item.objects.filter(blind=True, places__response__model__name=row["model"])
+        hidden = of_model.filter(labels__isnull=False).distinct().count()
+        shown = f"{n - hidden} of them are shown here, " if n > hidden else "none of them is shown here"
+        assert f"{row['wins']:.0f} won of {n} = {100 * row['win_rate']:.1f}%; {shown}" in listed
+        assert f"; {hidden} are hidden until 4 Dec 2031" in listed
+        assert f"{hidden} items that people label blind, hidden until 4 Dec 2031" in listed
+    close_campaign(campaign=campaign, now=timezone.now())
+    for row in rows_of(visitor, "models"):
+        listed = flat(visitor.get("/leaderboards/grove/votes/", {"model": row["model"]}))
+        assert f"{row['wins']:.0f} won of {row['n']} = {100 * row['win_rate']:.1f}%" in listed
+        assert "are hidden" not in listed

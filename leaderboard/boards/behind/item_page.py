@@ -12,7 +12,7 @@ from annotations.models import Adjudication, Label
 from bank.models import Item
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
-from leaderboard.boards.behind.under_way import is_under_way, sees_labels
+from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.hidden import held_out_in
 from stats.verdicts import combine_orders, majority, without_majority
 
@@ -50,7 +50,7 @@ class PeopleVotes:
     counts: dict[str, int] = field(default_factory=dict)
     votes: list[OneVote] = field(default_factory=list)
     adjudicated: str | None = None
-    under_way: bool = False  # others still label it, so nothing is told
+    under_way: bool = False  # people label it blind, so nothing is told
     compared: str | None = None
     split: bool = False  # no majority, which counts as a tie
 
@@ -69,11 +69,10 @@ def _is_split(item: Item, verdict: str | None, counts: Mapping[str, int]) -> boo
 
 def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     """People's verdicts on an item, as far as the viewer may see them: with names for staff, with pseudonyms for
-    researchers, only counts for everybody else; nothing while people label it blind, or for those who see no single
-    labels in any campaign that goes on.
+    researchers, only counts for everybody else; nothing while people label it blind.
     """
     single = sees_labels(viewer)
-    if item.hides_authors_from(viewer) or (not single and is_under_way(item)):
+    if item.hides_authors_from(viewer):
         return PeopleVotes(under_way=True)
     labels = _labels_on(item, viewer)
     first_labels = _first_labels(labels)

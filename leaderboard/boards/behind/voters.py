@@ -11,7 +11,7 @@ from annotations.models import Annotator
 from bank.forms.fields import whole_number
 from judging.protocols.replies import NONE_OF_THEM
 from leaderboard import votes
-from leaderboard.boards.behind.under_way import items_under_way, sees_labels
+from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.hidden import sealed_from
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
@@ -43,7 +43,7 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     if number is not None:
         name, frame = _of_run(scope, number)
     elif key == MAJORITY:
-        name, frame = _of_majority(scope, viewer)
+        name, frame = _of_majority(scope)
     else:
         name, frame = _of_person(scope, key, viewer)
     frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_from(scope))]
@@ -62,7 +62,7 @@ def _of_run(scope: Scope, number: int) -> tuple[str, pd.DataFrame]:
     return run.judge.titled, frame[frame["repeat"] == 0]
 
 
-def _of_majority(scope: Scope, viewer: Viewer) -> tuple[str, pd.DataFrame]:
+def _of_majority(scope: Scope) -> tuple[str, pd.DataFrame]:
     # Below staff there may be none that the view counts: the page then says that nothing is in common.
     if scope.kind.pairwise:
         frame = votes.labels_of(scope)[["item", "choice"]]
@@ -70,9 +70,6 @@ def _of_majority(scope: Scope, viewer: Viewer) -> tuple[str, pd.DataFrame]:
             frame = votes.shown_majority(majority(labels=frame, rule=scope.rule)).reset_index()
     else:
         frame = scores.mean_by_item(scores.labels_of(scope))
-    if not sees_labels(viewer):
-        under_way = set(items_under_way(scope.benchmark).values_list("item_id", flat=True))
-        frame = frame[~frame["item"].isin(under_way)]
     return "people, mean" if scope.kind.by_mean else "people, majority", frame
 
 

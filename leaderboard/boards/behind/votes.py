@@ -2,21 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from accounts.rules import Viewer
 from bank.models import Sample
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.boards.behind.under_way import items_under_way, sees_labels
-from leaderboard.hidden import held_out_in, of_one_source, sealed_from
+from leaderboard.hidden import blind_items, held_out_in, of_one_source, sealed_from, until_closed
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import HUMANS, Scope
+from stats.disclosure import MIN_SAMPLES
 from stats.verdicts import majority, without_majority
 
 
@@ -115,19 +113,34 @@ def _most(verdicts: "pd.Series[str]", given: pd.DataFrame) -> "pd.Series[str]":
     return verdicts.replace("undecided", "tie").mask(split, votes.SPLIT)
 
 
-@dataclass(frozen=True, slots=True)
-class VoteList:
-    """Items of one model: those shown, and how many are held back."""
+class Counts(NamedTuple):
+    """Of items: how many a model won, tied and lost."""
 
-    table: pd.DataFrame
-    under_way: int  # in campaigns that go on
-    sealed: int  # in hidden splits
     wins: int
     ties: int
     losses: int
     items: int
+
+
+def _counts(table: pd.DataFrame) -> Counts:
+    wins, ties, losses = (int((table[name] > 0).sum()) for name in votes.OUTCOMES)
+    return Counts(wins, ties, losses, len(table))
+
+
+@dataclass(frozen=True, slots=True)
+class VoteList:
+    """Items of one model: the ``table`` of those that are shown and their counts, and those of ``every`` item that the
+    board counts, of which ``sealed`` are not shown, as of ``many`` samples or few: those that people label, ``until``
+    when in words, and those of hidden splits, for good.
+    """
+
+    table: pd.DataFrame
+    shown: Counts
+    every: Counts
+    sealed: int
+    many: bool
+    until: str
     others: list[str]
-    due: date | None  # when the last of these campaigns is to be done, if that is known
     parts: Mapping[str, int]  # how many rows are in each of ``ONLY``
 
 
@@ -138,52 +151,39 @@ ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
 }
 
 
-def _last_end(ends: list[date | None]) -> date | None:
-    """None where one has no end."""
-    known = [end for end in ends if end]
-    return max(known, default=None) if len(known) == len(ends) else None
-
-
 def votes_of(
     board: VoteTable,
     scope: Scope,
-    viewer: Viewer,
     *,
     other: str = "",
     outcome: str = "",
     only: str = "",
     words: str = "",
 ) -> VoteList:
-    """The rows of ``vote_table`` by opponent, outcome, words of the instruction and one of ``ONLY``, without those of
-    running campaigns unless the viewer may see their labels. Samples on which judges differ most from people come
-    first.
+    """The rows of ``vote_table`` by opponent, outcome, words of the instruction and one of ``ONLY``, without those that
+    the viewer does not see one by one. Samples on which judges differ most from people come first.
     """
     table = board.table
     others = sorted(table["other"].unique())
     if other:
         table = table[table["other"] == other]
-    sealed = table["item"].isin(sealed_from(scope))
-    table, under_way, due = table[~sealed], 0, None
-    if scope.by_people and not sees_labels(viewer):
-        holding = dict(items_under_way(scope.benchmark).values_list("item_id", "campaign__due"))
-        is_under_way = table["item"].isin(holding)
-        due = _last_end([holding[item] for item in table["item"][is_under_way]])
-        under_way, table = int(is_under_way.sum()), table[~is_under_way]
-    elif not sees_labels(viewer):  # a judge's verdicts can be read there, people's not yet
-        holding = dict.fromkeys(items_under_way(scope.benchmark).values_list("item_id", flat=True))
-        table = _without_people(table, table["item"].isin(holding))
     if words:
         said = Sample.objects.filter(pk__in=table["sample"].unique().tolist(), instruction__icontains=words)
         table = table[table["sample"].isin(said.values_list("pk", flat=True))]
-    wins, ties, losses = (int((table[name] > 0).sum()) for name in votes.OUTCOMES)
-    items, parts = len(table), {name: int(which(table).sum()) for name, which in ONLY.items()}
+    sealed = table["item"].isin(sealed_from(scope))
+    # Counts of those whose question holds some words could be about one.
+    every, many = _counts(table), not words and table["sample"][sealed].nunique() >= MIN_SAMPLES
+    for_good = set(table["item"][sealed]) - blind_items(scope.benchmark).keys()
+    table = table[~sealed]
+    shown, parts = _counts(table), {name: int(which(table).sum()) for name, which in ONLY.items()}
     if only:
         table = table[ONLY[only](table)]
     if outcome:
         table = table[table[outcome] > 0]
     worst = table.groupby("sample")["differ"].transform("max")
     table = table.assign(worst=-worst).sort_values(["worst", "sample", "item"], kind="stable")
-    return VoteList(table, under_way, int(sealed.sum()), wins, ties, losses, items, others, due, parts)
+    until = "" if for_good or not sealed.any() else until_closed(scope.benchmark)
+    return VoteList(table, shown, every, int(sealed.sum()), many, until, others, parts)
 
 
 def _without_people(table: pd.DataFrame, rows: "pd.Series[bool]") -> pd.DataFrame:

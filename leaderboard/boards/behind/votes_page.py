@@ -42,8 +42,8 @@ class VoteRow:
 
 
 def outcome_segments(address: Address, votes: VoteList) -> list[Segment]:
-    counts = zip(OUTCOME_WORDS.items(), (votes.wins, votes.ties, votes.losses), strict=True)
-    parts = [("", "All", votes.items), *((name, word.capitalize(), n) for (name, word), n in counts)]
+    counts = zip(OUTCOME_WORDS.items(), votes.shown[:3], strict=True)
+    parts = [("", "All", votes.shown.items), *((name, word.capitalize(), n) for (name, word), n in counts)]
     return segments(address, "outcome", parts)
 
 
@@ -158,7 +158,7 @@ def only_segments(address: Address, found: VoteList) -> list[Segment]:
     words = {"differ": "Judges differ from people", "split": "People split", "order": "Order mattered"}
     selected = address.params.get("only", "")
     parts = [(name, words[name], n) for name, n in found.parts.items() if n or selected == name]
-    return segments(address, "only", [("", "All", found.items), *parts]) if parts else []
+    return segments(address, "only", [("", "All", found.shown.items), *parts]) if parts else []
 
 
 def has_pictures(rows: Sequence[Any]) -> bool:
@@ -372,25 +372,40 @@ def match(verdict: str | None, people: str | None) -> str:
 
 
 def division_of_wins(scope: Scope, found: VoteList) -> str:
-    """``298 won of 379 decided = 78.6%``, as the view counts ties; empty where repeats make parts of a win. Of items
-    that are held back it says that the board counts them.
+    """``298 won of 379 decided = 78.6%``, as the view counts ties and the board prints it; empty where repeats make
+    parts of a win. It says how many of the items are shown, and what else there is, if that is about many samples.
     """
-    if not found.items or found.wins + found.ties + found.losses != found.items:
+    counts = found.every if found.many else found.shown
+    if not counts.items or counts.wins + counts.ties + counts.losses != counts.items:
         return ""
-    won, n, said = float(found.wins), found.items, f"{found.wins:,} won of {found.items:,}"
+    won, n, said = float(counts.wins), counts.items, f"{counts.wins:,} won of {counts.items:,}"
     if scope.ties == DROPPED:
-        n = found.wins + found.losses
-        said = f"{found.wins:,} won of {n:,} decided"
+        n = counts.wins + counts.losses
+        said = f"{counts.wins:,} won of {n:,} decided"
     elif scope.ties == HALF:
-        won += found.ties / 2
-        said = f"{found.wins:,} won and half of {found.ties:,} tied, of {found.items:,}"
-    more = f"; the board counts {found.under_way:,} more" if found.under_way else ""
-    return f"{said} = {percent(won / n)}%{more}" if n else ""
+        won += counts.ties / 2
+        said = f"{counts.wins:,} won and half of {counts.ties:,} tied, of {counts.items:,}"
+    if not n:
+        return ""
+    return f"{said} = {percent(won / n)}%{_hidden_of(found)}"
+
+
+def _hidden_of(found: VoteList) -> str:
+    if not found.sealed:
+        return ""
+    if not found.many:
+        return f"; the board counts {found.sealed:,} more"
+    are = "is" if found.sealed == 1 else "are"
+    until = f" {found.until}" if found.until else ""
+    shown = f"{found.shown.items:,} of them are shown here, {found.shown.wins:,} won"
+    if not found.shown.items:
+        shown = "none of them is shown here"
+    return f"; {shown}; {found.sealed:,} {are} hidden{until}"
 
 
 def outcomes_in_words(votes: VoteList) -> str:
     """``65 items: won 42, tied 9, lost 14``; empty, and never zeros, where every item is held back."""
-    if not votes.items and (votes.under_way or votes.sealed):
+    if not votes.shown.items and votes.sealed:
         return ""
-    counts = zip(OUTCOME_WORDS.values(), (votes.wins, votes.ties, votes.losses), strict=True)
-    return f"{number_of(votes.items, 'item')}: {', '.join(f'{word} {n:,}' for word, n in counts)}"
+    counts = zip(OUTCOME_WORDS.values(), votes.shown[:3], strict=True)
+    return f"{number_of(votes.shown.items, 'item')}: {', '.join(f'{word} {n:,}' for word, n in counts)}"

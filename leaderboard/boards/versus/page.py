@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 from bank.models import Sample
 from judging.protocols.in_words import settings_in_words
 from leaderboard import votes
-from leaderboard.boards.behind.under_way import items_under_way, sees_labels
 from leaderboard.boards.behind.votes_page import verdict_words
 from leaderboard.boards.versus.board import STRENGTH, LevelMeasure, Measure, Versus
 from leaderboard.hidden import sealed_from, sealed_samples
@@ -204,15 +203,8 @@ def differing_items(versus: Versus, scope: Scope, address: Address) -> tuple[pd.
 def _hidden(ids: "pd.Series[int]", versus: Versus, scope: Scope, address: Address) -> "pd.Series[bool]":
     """Which of these items or samples this viewer may not see singly."""
     if versus.by == "sample":
-        hidden = ids.isin(set() if address.staff else sealed_samples(scope.benchmark))
-    else:
-        hidden = ids.isin(sealed_from(scope))
-    of_people = versus.by == "item" or scope.by_people
-    if of_people and not sees_labels(address.viewer):
-        column = "item__sample" if versus.by == "sample" else "item"
-        under_way = set(items_under_way(scope.benchmark).values_list(column, flat=True))
-        hidden |= ids.isin(under_way)
-    return hidden
+        return ids.isin(set() if address.staff else sealed_samples(scope.benchmark))
+    return ids.isin(sealed_from(scope))
 
 
 def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str, str]) -> list[DifferRow]:
