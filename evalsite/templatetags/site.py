@@ -1,5 +1,6 @@
 """Filters and tags available in every template."""
 
+import re
 from functools import lru_cache
 from typing import Any, cast
 
@@ -86,12 +87,38 @@ class Fixed(template.Node):
         return drawn
 
 
+class Tight(template.Node):
+    """What it holds, as it is."""
+
+    def __init__(self, nodelist: template.NodeList) -> None:
+        self.nodelist = nodelist
+
+    def render(self, context: template.Context) -> SafeString:
+        return self.nodelist.render(context)
+
+
+INDENTED = re.compile(r"\s*\n\s*")
+
+
 @register.tag
 def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
     """``{% fixed [variable ...] %}...{% endfixed %}``: see ``Fixed``. For the frame and each step of a work."""
     nodelist = parser.parse(("endfixed",))
     parser.delete_first_token()
     return Fixed(nodelist, token.split_contents()[1:])
+
+
+@register.tag
+def tight(parser: template.base.Parser, token: template.base.Token) -> Tight:
+    """``{% tight %}...{% endtight %}``: the indentation of the template, which a table would repeat in each of its
+    cells, is a space. Not around text whose lines count.
+    """
+    nodelist = parser.parse(("endtight",))
+    parser.delete_first_token()
+    for node in nodelist.get_nodes_by_type(template.base.TextNode):
+        written = cast(template.base.TextNode, node)
+        written.s = INDENTED.sub(" ", written.s)
+    return Tight(nodelist)
 
 
 CHIPS = {

@@ -2,7 +2,7 @@
 differences. ``_table.html`` draws it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -243,6 +243,16 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """What stands above the heads of ``span`` columns."""
+
+    label: str = ""
+    words: str = ""
+    span: int = 1
+    css: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """``group``: of the rows that begin with this one; ``worse``: numbers of the rows that are significantly worse."""
 
@@ -259,7 +269,8 @@ class TableRow:
 @dataclass(frozen=True, slots=True)
 class Table:
     """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
-    ``fill``: whether an empty last column takes the width that is left; ``problem``: what is said in its place.
+    ``fill``: whether an empty last column takes the width that is left; ``problem``: what is said in its place;
+    ``over``: what stands above all heads.
     """
 
     heads: list[Head]
@@ -270,6 +281,7 @@ class Table:
     does: str = ""
     fill: bool = False
     problem: str = ""
+    over: Sequence[Over] = ()
 
     @property
     def names(self) -> set[str]:
