@@ -208,21 +208,36 @@ def own_family(
     is_own = np.asarray(own, dtype=bool)
     check_lengths(judge=change, own=is_own, cluster=np.asarray(cluster))
     check_finite(judge=change)
-    codes, groups = dense_codes(cluster)
     if not is_own.any() or is_own.all():
         undefined = "there are no answers of the judge's own family, or no others"
         return Estimate(None, len(change), None, CLUSTERED_WILSON, undefined)
-    sides = [Clustered.of(values=change[side], cluster=codes[side]) for side in (is_own, ~is_own)]
+    return difference_of_means(values=change, first=is_own, cluster=cluster, most=2 * width)
+
+
+def difference_of_means(
+    *, values: npt.ArrayLike, first: npt.ArrayLike, cluster: npt.ArrayLike, most: float
+) -> Estimate:
+    """The mean of the rows (n,) that ``first`` marks less the mean of the others, where both share groups.
+
+    Standard error clustered by group over both means, so that what moves both cancels; interval within what the
+    difference can be, ``most`` either way; ``groups`` and t are those of the mean with fewer groups. Both kinds of rows
+    are there. Raises LengthMismatch, NotFinite.
+    """
+    numbers, is_first = np.asarray(values, dtype=np.float64), np.asarray(first, dtype=bool)
+    check_lengths(values=numbers, first=is_first, cluster=np.asarray(cluster))
+    check_finite(values=numbers)
+    codes, groups = dense_codes(cluster)
+    sides = [Clustered.of(values=numbers[side], cluster=codes[side]) for side in (is_first, ~is_first)]
     means = [side.value for side in sides]
-    weight = np.where(is_own, 1 / is_own.sum(), -1 / (~is_own).sum())
-    influence = np.bincount(codes, weights=weight * (change - np.where(is_own, *means)), minlength=groups)
+    weight = np.where(is_first, 1 / is_first.sum(), -1 / (~is_first).sum())
+    influence = np.bincount(codes, weights=weight * (numbers - np.where(is_first, *means)), minlength=groups)
     error = sqrt(groups / max(groups - 1, 1) * float(influence @ influence))
     value = means[0] - means[1]
-    most = max(2 * width, abs(value))  # scores may lie beyond their scale
+    most = max(most, abs(value))  # values may lie beyond their scale
     return mean_with_error(
         value,
         error if error > 1e-12 else 0.0,
-        n=len(change),
+        n=len(numbers),
         groups=min(side.groups.count for side in sides),
         df=min(side.groups.effective for side in sides) - 1,
         ends=(-most, most),

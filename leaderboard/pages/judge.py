@@ -17,6 +17,7 @@ from leaderboard.boards import seen
 from leaderboard.boards.agreement import variance
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.biases.board import BiasRow
+from leaderboard.boards.biases.page import Biases
 from leaderboard.boards.judges import stand_in as standin
 from leaderboard.boards.judges import stand_in_page as standin_page
 from leaderboard.boards.judges.board import JudgeRow, JudgesBoard
@@ -281,15 +282,16 @@ def _result(person: standin.TestedAnnotator) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Bias:
-    """A bias of a judge; ``people``: where people stand."""
+    """A bias of a judge."""
 
     on: _Judged
     row: BiasRow
-    number: Number
-    people: float
+    biases: Biases
 
-    def write(self, value: float | None) -> str:
-        return bias_page.write_of(self.on.kind)(value)
+    @property
+    def people(self) -> float | None:
+        """Where people stand."""
+        return self.biases.people(self.row.bias).value
 
     @property
     def strong(self) -> float:
@@ -300,11 +302,11 @@ class _Bias:
 def _measured_biases(on: _Judged) -> Iterator[_Bias]:
     if not on.kind.biases or on.run.judge.is_baseline:
         return
-    rows = seen.bias_of(on.scope).rows
-    own = {row.bias: row for row in rows if row.run is None}
-    for row in rows:
+    board = seen.bias_of(on.scope)
+    biases = Biases(board, on.kind)
+    for row in board.rows:
         if row.run == on.run.pk and row.value.value is not None:
-            yield _Bias(on, row, bias_page.told(row, on.kind), bias_page.people_in(own.get(row.bias), on.kind))
+            yield _Bias(on, row, biases)
 
 
 def _biases(judge: Judge, measured: Sequence[_Bias]) -> Table:
@@ -313,7 +315,7 @@ def _biases(judge: Judge, measured: Sequence[_Bias]) -> Table:
     """
     ends = [1.5]
     for each in measured:
-        ends += [abs(end) / each.strong for end in each.number.ends if end is not None]
+        ends += [abs(end) / each.strong for end in each.row.told.ends if end is not None]
     far = min(FAR, max(ends))
     scale = marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
 
@@ -322,24 +324,22 @@ def _biases(judge: Judge, measured: Sequence[_Bias]) -> Table:
         return Cell(bias_page.LABELS[bias], bias_page.words_of(bias, each.on.kind))
 
     def value(each: _Bias) -> Cell:
-        css = bias_page.css_of(each.row, each.on.kind, each.people)
-        words, link = (
-            each.write(each.number.value),
-            each.on.address.to("leaderboard:bias", kind=each.on.kind.in_address),
-        )
+        css, words = each.biases.css(each.row.run, each.row.bias), each.biases.write(each.row.told.value)
+        link = each.on.address.to("leaderboard:bias", kind=each.on.kind.in_address)
         return Cell(chips=(Chip(words, css, link=link),)) if css else Cell(words, link=link)
 
     def bar(each: _Bias) -> SafeString:
-        ends = (None if end is None else end / each.strong for end in each.number.ends)
-        line = each.people / each.strong
-        return marks.interval_bar(scale, *ends, write=lambda share: each.write(share * each.strong), ceiling=line)
+        write, strong, people = each.biases.write, each.strong, each.people
+        ends = (None if end is None else end / strong for end in each.row.told.ends)
+        line = None if people is None else people / strong
+        return marks.interval_bar(scale, *ends, write=lambda share: write(share * strong), ceiling=line)
 
     return table(
         [
             names("Bias", name),
             text("Benchmark", lambda each: each.on.address.benchmark.titled, css="dim"),
             Column("Value", value),
-            text("95% interval", lambda each: in_brackets(each.number, each.write), css="num wide-only"),
+            text("95% interval", lambda each: in_brackets(each.row.told, each.biases.write), css="num wide-only"),
             drawn(scale, lambda value: "" if value else "0", bar, css="plotted"),
             Column("Items", lambda each: each.row.n, css="n dim"),
         ],

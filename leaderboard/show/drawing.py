@@ -15,7 +15,7 @@ from leaderboard.show.fonts import Measure, width_on_page
 INK, QUIET, PAPER, LINE = "#14191C", "#616C73", "#FFFFFF", "#E1E5E7"
 COLOURS = {
     "gl": LINE, "ref": QUIET, "then": QUIET, "tk": QUIET, "lab": INK, "pt": INK, "open": PAPER, "rng": "#48535A",
-    "oth": "#868F95", "people": "#0B696D", "band": "#DCEEEC", "calm": "#F6F8F8", "gap": "#C2691C", "w": "#2F6DB5",
+    "oth": "#868F95", "people": "#0B696D", "band": "#DCEEEC", "gap": "#C2691C", "w": "#2F6DB5",
     "t": "#8F999F", "q0": "#F7F8F8", "q1": "#ECF4F4", "q2": "#DCEDED", "q3": "#C8E3E2", "q4": "#AFD6D5", "qx": PAPER,
 }  # fmt: skip
 WIDTHS = {"rng": 1.5, "oth": 1.5, "people": 1.5, "gap": 1.5}
@@ -31,6 +31,14 @@ def line(css: str, *spots: Spot, dashed: bool = False) -> str:
     stroke = f'stroke="{COLOURS[css]}" stroke-width="{WIDTHS.get(css, 1)}"'
     dash = ' stroke-dasharray="4 3"' * dashed
     return f'<path class="{css}" d="M{path}" fill="none" {stroke}{dash}/>'
+
+
+def area(css: str, *spots: Spot) -> str:
+    """What lies between these spots; empty with fewer than three."""
+    if len(spots) < 3:
+        return ""
+    path = "L".join(f"{round(x, 1)} {round(y, 1)}" for x, y in spots)
+    return f'<path class="{css}" d="M{path}Z" fill="{COLOURS[css]}"/>'
 
 
 def rect(css: str, x: float, y: float, width: float, height: float) -> str:

@@ -102,17 +102,16 @@ def interval_bar(
     provisional: bool = False,
     ceiling: float | None = None,
     band: tuple[float | None, float | None] = (None, None),
-    calm: tuple[float | None, float | None] = (None, None),
     reference: float | None = None,
     plain: float | None = None,
     others: Iterable[float | None] = (),
 ) -> SafeString:
     """A dot with its interval over the axis' lines; a dotted one for a provisional number, an arrow beyond the axis.
     ``reference``: a number that it is compared with, such as chance, drawn where the axis reaches it; ``ceiling``: what
-    people reach, with their interval as ``band``; ``calm``: between which ends a number is of no account; ``plain``:
-    the number by another definition, as an open dot; ``others``: where the others stand, as ticks.
+    people reach, with their interval as ``band``; ``plain``: the number by another definition, as an open dot;
+    ``others``: where the others stand, as ticks.
     """
-    body = _zone(scale, calm, "calm") + _zone(scale, band, "band") + _lines(scale)
+    body = _zone(scale, band) + _lines(scale)
     if ticks := "".join(f"M{scale.x(other)} 4v8" for other in others if other is not None):
         body += f'<path class="oth" d="{ticks}"/>'
     if reference is not None and scale.low <= reference <= scale.high:
@@ -140,13 +139,13 @@ def _lines(scale: Axis) -> str:
     return f'<path class="gl" d="{lines}"/>'
 
 
-def _zone(scale: Axis, ends: tuple[float | None, float | None], css: str) -> str:
+def _zone(scale: Axis, ends: tuple[float | None, float | None]) -> str:
     start, end = ends
     if start is None or end is None:
         return ""
     left, right = scale.x(start), scale.x(end)
     size = f'width="{round(right - left, 1)}" height="{scale.row}"'
-    return f'<rect class="{css}" x="{left}" y="{8 - scale.row // 2}" {size}/>'
+    return f'<rect class="band" x="{left}" y="{8 - scale.row // 2}" {size}/>'
 
 
 def _dot(scale: Axis, value: float, low: float | None, high: float | None, *, provisional: bool) -> str:

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from leaderboard.rows import Number
 from leaderboard.show import drawing
-from leaderboard.show.drawing import dot, hit, in_lines, level, line, name_in_lines, rect, svg, text, upright
+from leaderboard.show.drawing import area, dot, hit, in_lines, level, line, name_in_lines, rect, svg, text, upright
 from leaderboard.show.fonts import BOLD, Measure, width_of, width_on_page
 from leaderboard.show.labels import Label, Room
 from leaderboard.show.marks import Axis, Cell, axis
@@ -267,9 +267,10 @@ def lines(
     people: Sequence[Step] = (),
     base: float | None = None,
     size: tuple[int, int] = (560, 150),
+    below: str = "",
 ) -> SafeString:
-    """Steps with their intervals, joined by a line, over that of people; ``ticks``: words under places on ``x``;
-    ``base``: a value with a line.
+    """Steps with their intervals, joined by a line, over those of people; ``ticks``: words under places on ``x``;
+    ``base``: a value with a line; ``below``: what ``x`` is, in words.
     """
     left, top, right, foot = 48, 10, size[0], 10 + size[1]
 
@@ -282,7 +283,9 @@ def lines(
     def path(of: Sequence[Step]) -> list[tuple[float, float]]:
         return [(across(step.x), up(step.number.value or 0.0)) for step in of]
 
-    body = _levels(y, write, foot, top, (left, right))
+    known = [(across(step.x), *map(up, step.number.between)) for step in people if step.number.between]
+    band = [(at, low) for at, low, _ in known] + [(at, high) for at, _, high in reversed(known)]
+    body = [area("band", *band) if len(known) > 1 else "", *_levels(y, write, foot, top, (left, right))]
     body += [text(across(at), foot + 20, words, anchor="middle") for at, words in ticks]
     body.append(line("ref", (left, up(base)), (right, up(base))) if base is not None else "")
     body += [line("people", *path(people)), line("rng", *path(steps))]
@@ -292,7 +295,9 @@ def lines(
     for step, (at, middle) in zip(steps, path(steps), strict=True):
         drawn = line("rng", *upright(step.number, up, at)) + dot("pt", at, middle, 3.5)
         body.append(hit(drawn, step.said, link=step.link))
-    return svg(f"forest {css}", right, foot + 28, title, body)
+    if below:
+        body.append(text(right - 34, foot + 38, below, anchor="end"))
+    return svg(f"forest {css}", right, foot + (46 if below else 28), title, body)
 
 
 # ---- pictures of a page that are shared as well ----

@@ -353,8 +353,8 @@ def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
     if any(row.run for row in board.rows):  # people alone are nothing to compare with
         of_biases = _bias_context(address, sight, board)
         context |= _whole("bias", "_bias", address, scope, board, of_biases)
-        context["finding"] = of_biases["page"].finding
-        context["downloads"] += [(label, link, "") for label, link in of_biases["page"].files]
+        context |= {name: of_biases["page"][name] for name in ("finding", "reason")}
+        context["downloads"] += [(label, link, "") for label, link in of_biases["page"]["files"]]
     if not votes.is_large(address.benchmark):
         lost: list[str] = []
         made = singly("The lengths of answers and replies", lambda: _lengths(scope), lost.append)

@@ -1,15 +1,20 @@
 """The board of biases: what sways a judge, with people's own beside it, the same by page, command and API."""
 
 import json
+import re
+from itertools import product
+from math import ceil
 
 import pytest
 from django.core.management import call_command
 
+from annotations.models import Campaign
 from bank.models import EvaluatedModel
 from judging.models import Judge
 from leaderboard.boards.seen import bias_of
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
+from stats.power import detectable
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels, pairs
 from tests.leaderboard.test_graded_boards import scores
 
@@ -29,6 +34,13 @@ def always_first():
                 "kind": "pair", "protocol": "pairwise-criteria", "sample": sample, "responses": [first, second],
                 "judge": "lazy", "settings": {"order": "both"}, "order": order, "choice": choice,
             }  # fmt: skip
+
+
+def mostly_first():
+    """The same, but on every sixth sample it votes for whichever stands second."""
+    for row in always_first():
+        late = int(row["sample"][1:]) % 6 == 0
+        yield row | ({"choice": "second" if row["choice"] == "first" else "first"} if late else {})
 
 
 def test_a_judge_that_takes_the_first_place_leans_to_it_wholly(brought):
@@ -156,3 +168,169 @@ def test_page_command_and_api_say_the_same_of_biases(brought, client_of, capsys)
     assert "to compare" in page
     empty = client_of("anonymous").get("/leaderboards/grove/bias/?kind=score").content.decode()
     assert "No judge has judged" in empty
+
+
+# ---- the page ----
+
+PAGE = "/leaderboards/grove/bias/"
+LONGER = {"Elm": 10, "Fir": 30}  # words
+
+
+@pytest.fixture
+def by_length(brought):
+    """Brings who chose the longer of two answers, on samples from the first: ``judge=23`` of 24, and people's."""
+    texts = [
+        {"sample": f"s{n:02}", "model": model, "text": "word " * (words * (n + 24) // 24)}
+        for n, (model, words) in product(range(24), LONGER.items())
+    ]
+    brought("responses", texts)
+
+    def rows(longer, of=24):
+        for n in range(of):
+            side = "first" if n < longer else "second"
+            yield {
+                "kind": "pair",
+                "protocol": "pair",
+                "sample": f"s{n:02}",
+                "responses": ["Fir", "Elm"],
+                "choice": side,
+            }
+
+    def bring(people, of, **judges):
+        brought("labels", [row | {"annotator": "Ada"} for row in rows(people, of)])
+        given = []
+        for judge, longer in judges.items():
+            given += [row | {"judge": judge, "settings": {"order": "fixed"}} for row in rows(longer)]
+        brought("judgments", given)
+
+    return bring
+
+
+def page_of(client, query=""):
+    """The page in one line, without what formatting puts between words."""
+    return re.sub(r"\s+", " ", client.get(f"{PAGE}{query}").content.decode()).replace("&#x27;", "'")
+
+
+def said_in(html):
+    found = re.search('<p class="say">(.*?)</p>', html)
+    return re.sub("</?b>", "", found.group(1)) if found else ""
+
+
+def row_of(html, name):
+    """What stands in a row of the board, cell by cell."""
+    body = html[html.index('class="data lb') :]
+    (row,) = (row for row in re.findall("<tr.*?</tr>", body) if f">{name}<" in row)
+    cells = re.findall(r"<t[dh][ >].*?</t[dh]>", row)
+    return [" ".join(re.sub("<[^>]*>", " ", cell).split()) for cell in cells]
+
+
+def test_the_largest_effect_is_named_first_also_where_peoples_order_is_not_known(brought, client):
+    brought("labels", labels())
+    brought("judgments", [*mostly_first(), *judgments("keen", noise=0.6, seed=2)])
+    html = page_of(client)
+    largest = "lazy leans to the answer shown first by 66.1 points, the largest effect here"
+    assert said_in(html).startswith(f"{largest} (people's own order was not kept)")
+    assert re.search(r'class="chip bad"[^>]*>\+66\.1</a>', html)
+    assert row_of(html, "People")[1:] == ["not known order not kept", "", ""]
+    assert row_of(html, "lazy")[3] == "+66.1 strong"
+    assert "against 0" in html
+    assert "beyond people</span>" not in html
+
+
+def test_a_judge_is_marked_only_where_people_s_own_error_leaves_a_difference(by_length, client):
+    by_length(7, 10, wordy=23)  # 96 [80, 99] of 100 leave people's 70, but these may be 90 as well
+    board = bias_of(scope_of(benchmark="grove"))
+    row = of(board, "wordy")["length"]
+    assert row["detail"]["longer_low"] > 0.7
+    (beyond,) = (each.difference for each in board.beyond if each.bias == "length")
+    assert beyond.value == pytest.approx(23 / 24 - 7 / 10)
+    assert beyond.low < 0 < beyond.high
+    assert "beyond" not in row
+    html = page_of(client)
+    assert row_of(html, "wordy")[-1].startswith("+25.8 [−")
+    assert not re.search(r'class="chip (bad|warn)"[^>]*>\+25\.8', html)
+    assert "rewards longer answers" not in html
+
+
+def test_who_lies_beyond_people_is_named_after_the_largest_effect_and_then_who_is_not_told_apart(by_length, client):
+    by_length(5, 24, wordy=23, plain=6)
+    html = page_of(client)
+    assert said_in(html) == (
+        "wordy leans to the answer shown first by 91.7 points, the largest effect here (people's own order was not "
+        "kept), and rewards longer answers 75.0 points more than people. On length plain is not told apart from people."
+    )
+    assert "like people" not in html
+    assert row_of(html, "wordy")[-1].startswith("+75.0 [+")
+
+
+def test_one_axis_holds_every_interval_and_people_stand_on_it_with_theirs(by_length, client):
+    by_length(3, 24, wordy=23)
+    html = page_of(client)
+    heads = re.findall(r'<svg class="iv"[^>]*aria-hidden="true"><text.*?</svg>', html)
+    assert len(set(heads)) == 1, "one axis for all biases"
+    assert "−50" in heads[0]
+    (band,) = set(re.findall(r'<rect class="band" x="([\d.]+)"[^>]*width="([\d.]+)" height="54"', html))
+    width = int(re.search(r'<svg class="iv" width="(\d+)"', html).group(1))
+    assert 8 < float(band[0]) < float(band[0]) + float(band[1]) < width - 8
+    for x in map(float, re.findall(r'<circle class="pt" cx="([\d.]+)" cy="8"', html)):
+        assert 8 < x < width - 8
+
+
+def test_a_bias_far_beyond_the_others_has_an_axis_of_its_own_and_its_head_says_so(by_length, brought, client):
+    by_length(12, 24, even=12)
+    brought("judgments", mostly_first())
+    html = page_of(client)
+    shown, longer = re.findall(r'<th scope="colgroup".*?</th>', html)
+    reach = [re.search(r"axis from −\d+ to \+(\d+)", head).group(1) for head in (shown, longer)]
+    assert int(reach[0]) > 3 * int(reach[1]) - 5  # both are rounded out to the next 5
+
+
+def test_what_nobody_measured_is_no_column_but_a_line_and_curators_can_name_the_makers(brought, client, client_of):
+    brought("labels", labels())
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    html = page_of(client)
+    assert "<b>Own family</b>" not in html
+    assert "Not measured here: " in html
+    assert "own family, no judge's maker is named" in html
+    assert "Name the makers" not in html
+    judge = Judge.objects.get(name="keen")
+    assert f'href="/judging/judges/new/?from={judge.pk}">Name the makers</a>' in page_of(client_of("curator"))
+
+
+def test_without_an_interval_there_is_no_sentence_but_the_reason(brought, client):
+    few = [row for row in judgments("keen", noise=0.6, seed=2) if row["sample"] < "s05"]
+    brought("labels", [row for row in labels() if row["sample"] < "s05"])
+    brought("judgments", few)
+    html = page_of(client)
+    assert said_in(html) == ""
+    assert "No finding here, for no number of a judge has an interval: fewer than 8 groups: no interval." in html
+    assert 'class="chip bad" title' not in html
+
+
+def test_where_no_judge_is_told_apart_the_page_says_what_so_many_pairs_could_have_shown(brought, client):
+    brought("labels", labels())
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    Campaign.objects.update(imported=False)  # the order of their answers is known
+    (beyond,) = (each.difference for each in bias_of(scope_of(benchmark="grove")).beyond)
+    points = ceil(100 * detectable(beyond.se))
+    n = len(list(pairs()))
+    assert said_in(page_of(client)) == (
+        f"No judge is told apart from people here; {n} pairs could show {points} points or more."
+    )
+
+
+def test_the_curves_of_four_judges_are_drawn_and_those_of_all_on_request(by_length, client):
+    by_length(12, 24, a=20, b=18, c=16, d=14, e=12)
+    html = page_of(client)
+    first, rest = html.split("<b>Show all, 5</b>")
+    assert (first.count("forest curve"), rest.count("forest curve")) == (4, 1)
+    (area,) = set(re.findall(r'<path class="band" d="[^"]*Z"', html))
+    assert area, "people's band lies behind each"
+
+
+def test_the_tables_of_figures_write_no_indentation_into_each_cell(by_length, client):
+    by_length(12, 24, a=20)
+    html = client.get(PAGE).content.decode()
+    (figures,) = re.findall('<table class="data cmpt">.*?</table>', html, re.DOTALL)
+    cells = len(re.findall("<t[dh] ", figures))
+    assert len(figures) / cells < 128

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from stats.bias import high_scores, length, own_family, position
-from stats.proportions import FEW_GROUPS, NO_VARIATION, ONE_OUTWEIGHS
+from stats.bias import difference_of_means, high_scores, length, own_family, position
+from stats.proportions import FEW_GROUPS, NO_VARIATION, ONE_OUTWEIGHS, mean
 from stats.verdicts import VERDICTS
 
 
@@ -122,3 +122,19 @@ def test_scores_are_laid_side_by_side():
     found = high_scores(judge=[5, 5, 4, 4], people=[2, 3.5, 4, 4])
     assert found.scale == (2, 4, 5)
     assert (found.judge, found.people, found.n) == ((0, 0.5, 0.5), (0.25, 0.75, 0), 4)
+
+
+def test_a_difference_of_two_means_on_the_same_rows_has_the_error_of_the_paired_one():
+    rng = np.random.default_rng(7)
+    group = np.repeat(np.arange(20), 6)
+    easy = rng.standard_normal(20)[group]  # moves both
+    judge, people = easy + 0.3 * rng.standard_normal((2, 120))
+    found = difference_of_means(
+        values=np.r_[judge, people], first=np.repeat([True, False], 120), cluster=np.r_[group, group], most=20.0
+    )
+    paired = mean(values=judge - people, cluster=group, ends=(-20.0, 20.0))
+    assert found.value == pytest.approx(paired.value)
+    assert found.se == pytest.approx(paired.se)
+    assert (found.low, found.high) == pytest.approx((paired.low, paired.high))
+    alone = [mean(values=of, cluster=group).se for of in (judge, people)]
+    assert found.se < 0.5 * np.hypot(*alone)

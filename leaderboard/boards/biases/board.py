@@ -11,11 +11,11 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,8 +31,8 @@ from leaderboard.scope import Scope
 from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray
 from stats.bias import (
-    Bin,
     by_difference,
+    difference_of_means,
     high_scores,
     length,
     length_of_scores,
@@ -50,6 +50,9 @@ LEANS = (-1.0, 1.0)  # from the second place to the first
 POINTS = {"first": 1, "second": -1}
 BY_LOT, ONE_ORDER = "orders drawn by lot", "one order for all: what the answers deserve is in it"
 SHORT_SCALE = 101  # steps
+LOG_ODDS = "log odds"
+NO_FAMILY = "people are the reference, and of no family"
+NOT_SCORED = "no answer was scored by people, too"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,46 +140,105 @@ class BiasRow(OfJudge):
     detail: Detail
     simulated: bool = False
 
+    @property
+    def told(self) -> Number:
+        """What pages tell: of the lengths of pairs, by how much the longer answer wins above half."""
+        if self.detail.unit != LOG_ODDS:
+            return self.value
+        won = self.detail.longer or UNKNOWN
+        value, low, high = (None if end is None else end - 0.5 for end in won.ends)
+        return replace(won, value=value, low=low, high=high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beyond:
+    """How far from people a judge stands on a bias that is measured of people too. Rows do not hold it."""
+
+    run: int
+    bias: str
+    difference: Number
+
 
 @dataclass(frozen=True, eq=False)
 class BiasBoard(Board[BiasRow]):
-    """``biases``: those that are measured for this kind of verdict; ``labels``: how many people gave."""
+    """``biases``: those that are measured for this kind of verdict; ``labels``: how many people gave; ``beyond``: empty
+    in snapshots of before there was any.
+    """
 
     rows: Sequence[BiasRow] = ()
     _: KW_ONLY
     biases: tuple[str, ...] = ()
     labels: int = 0
+    beyond: tuple[Beyond, ...] = ()
 
     @property
     def counted(self) -> dict[str, int]:
         return {"labels": self.labels}
 
 
-def _bias_row(run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
-    """Of a judge, or of people."""
+class Counted(NamedTuple):
+    """What a mean is of: the value of each row, its group, and between which ends values lie."""
+
+    value: Any
+    group: Any
+    ends: tuple[float, float]
+
+
+class Found(NamedTuple):
+    """A row, and what it is the mean of, or else its difference from people's."""
+
+    row: BiasRow
+    counted: Counted | None = None
+    difference: Estimate | None = None
+
+
+def _row(run: Run | None, bias: str, estimate: Estimate | None = None, **detail: Any) -> BiasRow:
+    """Of a judge, or of people. ``reason``: why there is no estimate."""
     value = number(estimate)
     if value.value is None and value.reason:
-        detail = replace(detail, reason=value.reason)
-    row = BiasRow(judge=HUMANS, run=None, settings=None, bias=bias, value=value, n=value.n or 0, detail=detail)
-    if run is None:
-        return row
-    return replace(row, **of_judge(run), settings=run.settings)
+        detail["reason"] = value.reason
+    whose = of_judge(run) | {"settings": run.settings} if run else {"judge": HUMANS, "run": None, "settings": None}
+    return BiasRow(**whose, bias=bias, value=value, n=value.n or 0, detail=Detail(**detail))
 
 
-def _absent(run: Run | None, bias: str, reason: str) -> BiasRow:
-    return _bias_row(run, bias, None, Detail(reason=reason))
-
-
-def _bias_board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
+def _bias_board(scope: Scope, found: list[Found], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
     """The board, with the sign tests that are significant at 5% after Benjamini-Hochberg marked."""
-    if not rows:
+    if not found:
         return BiasBoard([], [NOTHING])
+    rows = [each.row for each in found]
     details = with_significance([row.detail for row in rows])
-    marked = [replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
     several = any(detail.p is not None for detail in details)
-    notes = ["Tests on one page count at 5% after Benjamini-Hochberg."] if several else []
-    runs = tuple(run.pk for run in used)
-    return BiasBoard(marked, notes, runs, biases=scope.kind.biases, labels=len(labels))
+    return BiasBoard(
+        [replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)],
+        ["Tests on one page count at 5% after Benjamini-Hochberg."] if several else [],
+        tuple(run.pk for run in used),
+        biases=scope.kind.biases,
+        labels=len(labels),
+        beyond=tuple(_beyond(found)),
+    )
+
+
+def _beyond(found: Sequence[Found]) -> Iterator[Beyond]:
+    """Judge less people. Both answer the same questions, so the error is one of both together, group by group."""
+    people = {each.row.bias: each.counted for each in found if each.row.run is None}
+    for row, counted, difference in found:
+        theirs = people.get(row.bias)
+        if row.run is None:
+            continue
+        if counted and theirs and len(counted.value) and len(theirs.value):
+            low, high = counted.ends
+            difference = difference_of_means(
+                values=np.concatenate([counted.value, theirs.value]),
+                first=np.repeat([True, False], [len(counted.value), len(theirs.value)]),
+                cluster=np.concatenate([counted.group, theirs.group]),
+                most=high - low,
+            )
+        if difference:
+            yield Beyond(run=row.run, bias=row.bias, difference=number(difference))
+
+
+def _families() -> dict[str, str]:
+    return dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
 
 
 # ---- pairs ----
@@ -186,48 +248,53 @@ def of_pairs(scope: Scope) -> BiasBoard:
     items = votes.pairs(scope)
     labels = votes.labels_on(scope, items.index)
     truth = majority(labels=labels, rule=scope.rule)[["choice"]] if len(labels) else None
-    lengths = _lengths(scope, items)
-    families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
-    rows: list[BiasRow] = []
+    lengths, families = _lengths(scope, items), _families()
+    found: list[Found] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         outcomes = votes.of_runs(scope, runs)
         run = runs[-1]
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)
-        rows += [_position(scope, run, runs, items, truth), _length(run, verdicts, lengths)]
-        rows.append(_self_of_pairs(run, verdicts, truth, families))
+        found += [_position(scope, run, runs, items, truth), _length(run, verdicts, lengths)]
+        found.append(Found(_self_of_pairs(run, verdicts, truth, families)))
     if truth is not None:
-        rows.append(_position_of_people(scope, items))
+        found.append(_position_of_people(scope, items))
         majorities = truth.reset_index().join(items, on="item")
-        rows.append(_length(None, majorities, lengths))
-        rows.append(_absent(None, "self", "people are the reference, and of no family"))
-    return _bias_board(scope, rows, used, labels)
+        found.append(_length(None, majorities, lengths))
+        found.append(Found(_row(None, "self", reason=NO_FAMILY)))
+    return _bias_board(scope, found, used, labels)
 
 
-def _position(scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> BiasRow:
+def _position(scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> Found:
     if members_of(run):
-        return _absent(run, "position", "a jury is shown no answers: its members are")
+        return Found(_row(run, "position", reason="a jury is shown no answers: its members are"))
     if run.orders != "both":
         return _position_in_one_order(scope, run, runs, items, truth)
     straight, turned, group = _in_both_orders(scope, runs, items)
     if not len(group):
-        return _absent(run, "position", "no pair has a verdict in both orders")
+        return Found(_row(run, "position", reason="no pair has a verdict in both orders"))
     result = position(straight=straight, turned=turned, cluster=group)
-    lean = _lean(straight, turned)
-    detail = Detail(
-        consistent=number(result.consistent),
-        first=result.first.value,
-        second=result.second.value,
-        p=result.test.p,
-        method="sign test on the pairs that changed with the order",
-    )
-    return _bias_row(run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
+    detail = {
+        "consistent": number(result.consistent),
+        "first": result.first.value,
+        "second": result.second.value,
+        "p": result.test.p,
+        "method": "sign test on the pairs that changed with the order",
+    }
+    return _leaning(run, _lean(straight, turned), group, detail)
+
+
+def _leaning(run: Run | None, lean: Any, group: Any, detail: Mapping[str, Any]) -> Found:
+    """Of leans +1 to what was shown first, -1, 0."""
+    row = _row(run, "position", mean(values=lean, cluster=group, ends=LEANS), **detail)
+    codes = group.cat.codes.to_numpy() if isinstance(group, pd.Series) else group
+    return Found(row, Counted(lean, codes, LEANS))
 
 
 def _position_in_one_order(
     scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
-) -> BiasRow:
+) -> Found:
     parts = []
     for each in runs:
         item, _, choice, is_turned = votes.verdicts(scope, each)
@@ -237,24 +304,20 @@ def _position_in_one_order(
         parts.append(pd.DataFrame({"item": item, "lean": lean, "shown": np.where(is_turned, -1, 1)})[known])
     frame = pd.concat(parts)
     if frame.empty:
-        return _absent(run, "position", "no pair has a verdict")
-    group = items["group"].reindex(frame["item"]).to_numpy()
-    detail = _places(frame["lean"], run.orders == "shuffled")
+        return Found(_row(run, "position", reason="no pair has a verdict"))
+    detail = _places(frame["lean"], drawn=run.orders == "shuffled")
     if truth is not None:
         shared = frame[frame["item"].isin(truth.index)]
         theirs = shared["shown"] * truth["choice"].reindex(shared["item"]).map(POINTS).fillna(0).to_numpy()
         people = _places(theirs, drawn=True)
-        detail = replace(detail, people_first=people.first, people_second=people.second)
-    return _bias_row(run, "position", mean(values=frame["lean"].to_numpy(), cluster=group, ends=LEANS), detail)
+        detail |= {"people_first": people["first"], "people_second": people["second"]}
+    return _leaning(run, frame["lean"].to_numpy(), items["group"].reindex(frame["item"]), detail)
 
 
-def _places(lean: "pd.Series[Any]", drawn: bool) -> Detail:
+def _places(lean: "pd.Series[Any]", *, drawn: bool) -> dict[str, Any]:
     """The shares for the first and the second place, of leans +1, 0, -1."""
-    return Detail(
-        first=share(int((lean > 0).sum()), len(lean)),
-        second=share(int((lean < 0).sum()), len(lean)),
-        method=BY_LOT if drawn else ONE_ORDER,
-    )
+    first, second = (share(int((lean * sign > 0).sum()), len(lean)) for sign in (1, -1))
+    return {"first": first, "second": second, "method": BY_LOT if drawn else ONE_ORDER}
 
 
 def _in_both_orders(scope: Scope, runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
@@ -290,14 +353,12 @@ def _labels_with_order(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["item"].isin(items.index)].assign(turned=frame["order"] == "10")
 
 
-def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
+def _position_of_people(scope: Scope, items: pd.DataFrame) -> Found:
     frame = _labels_with_order(scope, items)
     if frame.empty:
-        return _absent(None, "position", "no label says in which order its answers were shown")
+        return Found(_row(None, "position", reason="no label says in which order its answers were shown"))
     lean = np.where(frame["turned"], -1, 1) * frame["choice"].map(POINTS).fillna(0)
-    detail = _places(lean, drawn=True)
-    group = items["group"].reindex(frame["item"]).to_numpy()
-    return _bias_row(None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
+    return _leaning(None, lean.to_numpy(), items["group"].reindex(frame["item"]), _places(lean, drawn=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,7 +426,7 @@ def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(np.stack(sides, axis=1), index=items.index)
 
 
-def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
+def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> Found:
     """Over the decided pairs, the curve over all; a judge's repeats are rows in the same cluster."""
     tokens = lengths.reindex(verdicts["item"]).to_numpy(np.float64).reshape(-1, 2)
     measured = np.isfinite(tokens).all(axis=1)
@@ -375,25 +436,33 @@ def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> B
     decided, differ = first | second, difference != 0
     result = length(won=first[decided].astype(np.float64), tokens=tokens[decided], cluster=group[decided])
     longer_won = np.where(difference > 0, first, second) + 0.5 * ~decided
-    curve = by_difference(
-        difference=np.abs(difference[differ]), value=longer_won[differ], cluster=group[differ], ends=(0.0, 1.0)
+    row = _row(
+        run,
+        "length",
+        result.slope,
+        longer=number(result.longer),
+        longer_n=result.longer.n,
+        unit=LOG_ODDS,
+        curve=_curve(np.abs(difference[differ]), longer_won[differ], group[differ], (0.0, 1.0)),
     )
-    detail = Detail(
-        longer=number(result.longer), longer_n=result.longer.n, unit="log odds", curve=[_point(each) for each in curve]
-    )
-    return _bias_row(run, "length", result.slope, detail)
+    of_share = decided & differ
+    return Found(row, Counted(longer_won[of_share], verdicts["group"].cat.codes.to_numpy()[of_share], (0.0, 1.0)))
 
 
-def _point(of: Bin) -> CurvePoint:
-    return CurvePoint(low=of.low, high=of.high, difference=of.difference, value=number(of.value), n=of.value.n)
+def _curve(difference: Any, value: Any, group: Any, ends: tuple[float, float]) -> list[CurvePoint]:
+    bins = by_difference(difference=difference, value=value, cluster=group, ends=ends)
+    return [
+        CurvePoint(low=of.low, high=of.high, difference=of.difference, value=number(of.value), n=of.value.n)
+        for of in bins
+    ]
 
 
 def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
     family = run.judge.family
     if not family:
-        return _absent(run, "self", "the judge's family is not known")
+        return _row(run, "self", reason="the judge's family is not known")
     if truth is None:
-        return _absent(run, "self", "no labels by people to compare with")
+        return _row(run, "self", reason="no labels by people to compare with")
     paired = verdicts.join(truth.rename(columns={"choice": "people"}), on="item", how="inner")
     sides = []
     for side, sign in (("a", 0.5), ("b", -0.5)):
@@ -408,7 +477,7 @@ def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None,
 def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: float) -> BiasRow:
     of_family = frame["model"].map(families).eq(run.judge.family).to_numpy()
     if not of_family.any() or of_family.all():
-        return _absent(run, "self", f"no answers of the family {run.judge.family}, or no others")
+        return _row(run, "self", reason=f"no answers of the family {run.judge.family}, or no others")
     estimate = own_family(
         judge=frame["judge"].to_numpy(),
         people=frame["people"].to_numpy(),
@@ -418,8 +487,8 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: floa
     )
     models = sorted(set(frame.loc[of_family, "model"]))
     by_model = {str(name): _given(rows, pairs=width == 1.0) for name, rows in frame.groupby("model", observed=True)}
-    detail = Detail(family=run.judge.family, models=models, by_model=by_model)
-    return _bias_row(run, "self", estimate, replace(detail, **_densities(frame, of_family)))
+    more = _densities(frame, of_family)
+    return _row(run, "self", estimate, family=run.judge.family, models=models, by_model=by_model, **more)
 
 
 def _given(rows: pd.DataFrame, *, pairs: bool) -> OfModel:
@@ -450,42 +519,40 @@ def _densities(frame: pd.DataFrame, of_family: BoolArray) -> dict[str, Any]:
 def of_scores(scope: Scope) -> BiasBoard:
     items = scores.items_of(scope)
     labels = scores.labels_on(scope, items)
-    families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
-    lengths = _lengths_of_answers(scope, items)
+    lengths, families = _lengths_of_answers(scope, items), _families()
     low, high = scope.kind.ends(scope.benchmark)
-    rows: list[BiasRow] = []
+    found: list[Found] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         verdicts = scope.kind.numbers(scope, scores.of_runs(scope, runs), items)
         run = runs[-1]
         used += runs
-        judge_means = verdicts.groupby("item")["value"].mean().rename("judge").reset_index()
-        paired = judge_means.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
-        rows.append(_high(run, paired, high - low))
-        of_judge = judge_means.rename(columns={"judge": "value"})
-        rows.append(_length_of_scores(run, of_judge, items, lengths))
-        rows.append(_self_of_scores(run, paired, families, high - low))
+        judge_means = verdicts.groupby("item")["value"].mean()
+        paired = judge_means.rename("judge").reset_index()
+        paired = paired.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
+        found.append(Found(_high(run, paired, high - low)))
+        found.append(_length_of_scores(run, judge_means, items, lengths, truth if len(labels) else None))
+        found.append(Found(_self_of_scores(run, paired, families, high - low)))
     if len(labels):
         shares = _distribution(labels["value"])
-        rows.append(_bias_row(None, "high_score", None, Detail(people=shares, reason="people are the reference")))
-        rows.append(_length_of_scores(None, truth.rename("value").reset_index(), items, lengths))
-        rows.append(_absent(None, "self", "people are the reference, and of no family"))
-    return _bias_board(scope, rows, used, labels)
+        found.append(Found(_row(None, "high_score", people=shares, reason="people are the reference")))
+        found.append(_length_of_scores(None, truth, items, lengths))
+        found.append(Found(_row(None, "self", reason=NO_FAMILY)))
+    return _bias_board(scope, found, used, labels)
 
 
 def _high(run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
     if paired.empty:
-        return _absent(run, "high_score", "no answer was scored by people, too")
+        return _row(run, "high_score", reason=NOT_SCORED)
     judge, people = paired["judge"].to_numpy(np.float64), paired["people"].to_numpy(np.float64)
     distributions = high_scores(judge=judge, people=people)
-    detail = Detail(judge_mean=float(judge.mean()), people_mean=float(people.mean()))
+    steps: dict[str, Any] = {}
     if len(distributions.scale) <= SHORT_SCALE:
-        detail = replace(
-            detail, scale=list(distributions.scale), judge=list(distributions.judge), people=list(distributions.people)
-        )
+        steps = {name: list(getattr(distributions, name)) for name in ("scale", "judge", "people")}
     difference = mean(values=judge - people, cluster=paired["group"].to_numpy(), ends=(-width, width))
-    return _bias_row(run, "high_score", difference, detail)
+    means = {"judge_mean": float(judge.mean()), "people_mean": float(people.mean())}
+    return _row(run, "high_score", difference, **means, **steps)
 
 
 def _lengths_of_answers(scope: Scope, items: pd.DataFrame) -> "pd.Series[float]":
@@ -502,27 +569,52 @@ def _lengths_of_answers(scope: Scope, items: pd.DataFrame) -> "pd.Series[float]"
 
 
 def _length_of_scores(
-    run: Run | None, verdicts: pd.DataFrame, items: pd.DataFrame, lengths: "pd.Series[float]"
-) -> BiasRow:
-    """Scores (``item, value``) and lengths beside the means of all answers to the same sample that have a score."""
-    frame = verdicts.join(items[["sample", "group"]], on="item", how="inner")
+    run: Run | None,
+    given: "pd.Series[float]",
+    items: pd.DataFrame,
+    lengths: "pd.Series[float]",
+    truth: "pd.Series[float] | None" = None,
+) -> Found:
+    """Scores by item, and lengths, beside the means of all answers to the same sample that have a score."""
+    sides = _within_samples(given, items, lengths)
+    if sides is None:
+        return Found(_row(run, "length", reason="no sample has scores of two answers"))
+    score, tokens, group = sides
+    most = float(np.abs(score).max()) or 1.0
+    row = _row(
+        run,
+        "length",
+        length_of_scores(score=score, tokens=tokens, cluster=group),
+        unit="points",
+        curve=_curve(tokens, score, group, (-most, most)),
+    )
+    # A slope is linear in the scores: on the same answers, that of the difference is the difference of both.
+    both = _within_samples((given - truth).dropna(), items, lengths) if truth is not None else None
+    if both is None:
+        return Found(row)
+    score, tokens, group = both
+    return Found(row, difference=length_of_scores(score=score, tokens=tokens, cluster=group))
+
+
+def _within_samples(
+    given: "pd.Series[float]", items: pd.DataFrame, lengths: "pd.Series[float]"
+) -> tuple[Any, Any, Any] | None:
+    """Scores and lengths less the means of their samples, and the groups; None where no sample has two of them."""
+    frame = given.rename("value").reset_index().join(items[["sample", "group"]], on="item", how="inner")
     frame = frame.assign(tokens=frame["item"].map(lengths)).dropna()
     frame = frame[frame.groupby("sample")["item"].transform("size") > 1]
     if frame.empty:
-        return _absent(run, "length", "no sample has scores of two answers")
+        return None
     score, tokens = (within_samples(frame[column], frame["sample"]) for column in ("value", "tokens"))
-    group, most = frame["group"].to_numpy(), float(np.abs(score).max()) or 1.0
-    curve = by_difference(difference=tokens, value=score, cluster=group, ends=(-most, most))
-    slope = length_of_scores(score=score, tokens=tokens, cluster=group)
-    return _bias_row(run, "length", slope, Detail(unit="points", curve=[_point(each) for each in curve]))
+    return score, tokens, frame["group"].to_numpy()
 
 
 def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], width: float) -> BiasRow:
     if not run.judge.family:
-        return _absent(run, "self", "the judge's family is not known")
+        return _row(run, "self", reason="the judge's family is not known")
     paired = paired[paired["models"].map(len) == 1]
     if paired.empty:
-        return _absent(run, "self", "no answer was scored by people, too")
+        return _row(run, "self", reason=NOT_SCORED)
     return _own(run, paired.assign(model=paired["models"].str[0]), families, width=width)
 
 
@@ -537,26 +629,25 @@ def _distribution(values: "pd.Series[Any]") -> dict[str, float]:
 def of_rankings(scope: Scope) -> BiasBoard:
     """How far judges, and people, follow the order in which they were shown the answers."""
     items = scores.items_of(scope)
-    rows: list[BiasRow] = []
+    found: list[Found] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         judgments = counted_judgments(scope, scope.kind.judgments(runs)).values_list("item_id", "order", "ranking")
-        rows.append(_follows(runs[-1], judgments, items, drawn=runs[-1].orders == "shuffled"))
+        found.append(_follows(runs[-1], judgments, items))
         used += runs
     labels = scores.labels_of(scope)
     if len(labels):
-        of_campaigns = scores.labels_as_shown(scope)
-        shown = of_campaigns.values_list("item_id", "assignment__order", "ranking")
-        rows.append(_follows(None, shown, items, drawn=True))
-    return _bias_board(scope, rows, used, labels)
+        shown = scores.labels_as_shown(scope).values_list("item_id", "assignment__order", "ranking")
+        found.append(_follows(None, shown, items))
+    return _bias_board(scope, found, used, labels)
 
 
-def _follows(run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame, *, drawn: bool) -> BiasRow:
+def _follows(run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame) -> Found:
     """``verdicts``: the item, the presented order and the ranking of each."""
     counted = [(item, order, ranking) for item, order, ranking in verdicts if item in items.index]
     if not counted:
-        return _absent(run, "position", "no ranking says in which order its answers were shown")
-    lean = []
+        return Found(_row(run, "position", reason="no ranking says in which order its answers were shown"))
+    lean: list[float] = []
     given: Counter[str] = Counter()
     for _, order, ranking in counted:
         places = scores.places_in(ranking)
@@ -565,6 +656,6 @@ def _follows(run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame, *, d
         letter = {int(answer): ascii_uppercase[place] for place, answer in enumerate(order)}
         given[" ".join("=".join(sorted(letter[answer] for answer in group)) for group in ranking)] += 1
     orders = {order: n / len(counted) for order, n in sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))}
-    detail = Detail(orders=orders, method=_places(pd.Series(lean), drawn).method)
+    drawn = run is None or run.orders == "shuffled"
     group = items["group"].reindex([item for item, *_ in counted]).to_numpy()
-    return _bias_row(run, "position", mean(values=np.array(lean), cluster=group, ends=LEANS), detail)
+    return _leaning(run, np.array(lean), group, {"orders": orders, "method": BY_LOT if drawn else ONE_ORDER})

@@ -1,28 +1,32 @@
 """The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from math import ceil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor
+from typing import Any
 
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.models import Run
-from leaderboard.boards.biases.board import ONE_ORDER, BiasBoard, Detail
-from leaderboard.boards.biases.board import BiasRow as Row
+from leaderboard.boards.biases.board import ONE_ORDER, BiasBoard, BiasRow
 from leaderboard.kinds import Kind
 from leaderboard.lookups import runs_of
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.show import marks, plots
 from leaderboard.show.marks import BLANK, Cell, Chip
 from leaderboard.show.provenance import run_link, verdicts_link
-from leaderboard.show.table import Column, Table, names, table, tick_of
+from leaderboard.show.table import Column, Over, Table, drawn, names, table, tick_of
 from leaderboard.view import Address
 from stats.figures import (
     NONE,
+    in_brackets,
     in_words,
     interval,
+    number_of,
     percent,
     short,
     signed,
@@ -32,6 +36,7 @@ from stats.figures import (
     whole_percent,
     with_interval,
 )
+from stats.power import detectable
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
 UNITS = {
@@ -42,271 +47,454 @@ UNITS = {
 }
 UNITS_OF_PAIRS = {
     "position": "points towards the answer shown first",
-    "length": "points the longer answer wins above half",
-    "self": "points it lifts its own maker's models",
+    "length": "points by which the longer answer wins above half",
+    "self": "points by which it lifts its own maker's models",
 }
-HEADS = {"position": "First shown", "length": "Longer", "self": "Own family", "high_score": "High scores"}
-SHORT = 11  # steps of a scale whose distribution is drawn
-ORDERS = 8  # drawn, of those that rankings give
+HEADS = {"position": "Shown first", "length": "Longer", "self": "Own family", "high_score": "High scores"}
+IN_SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
+# What a judge does that is swayed, and one that is swayed the other way.
+DOES = {
+    "position": ("leans to the answer shown first", "leans to the answer shown second"),
+    "length": ("rewards longer answers", "rewards shorter answers"),
+    "self": ("lifts its own maker's models", "holds its own maker's models down"),
+}
+ON = {"position": "the order shown", "length": "length", "self": "their own family"}
+AGAINST_PEOPLE = ("self", "high_score")  # measured as a difference from people already
 WIDE = 340
-STEPS_OF_SCALE = ("Score", "Judge %", "People %")
-CURVES = 8  # drawn unasked, of the judges that are swayed most
+ROW = 54  # pixels
 # How far from people a bias is notable and strong, in its unit; of what counts on a wider scale more: see ``limits``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
 POINTS = (0.05, 0.10)  # of pairs: shares
-ENDS = (-0.15, 0.30)  # of the axis of pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A plot about one judge with its numbers as a table, or the table alone."""
-
-    name: str
-    words: str
-    heads: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    plot: SafeString = BLANK
-    link: str = ""  # the plot as a file
-    verdicts: str = ""  # where the verdicts behind it are; of people's labels there is no list
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Figures of one sort. ``bars``: whether they are bars of a judge beside people's; ``curves``: or curves."""
-
-    title: str
-    words: str
-    figures: list[Figure]
-    bars: bool = False
-    curves: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BiasPage:
-    """``finding``: what the table comes to; ``files``: of each plot, its name and where it is."""
-
-    finding: SafeString
-    table: Table
-    panels: list[Panel]
-    files: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The rows by run and bias, people's under None, and the runs in their order: least swayed first."""
-
-    kind: Kind
-    by_run: dict[int | None, dict[str, Row]]
-    runs: dict[int, Run]
-
-    @classmethod
-    def of(cls, board: BiasBoard, kind: Kind) -> "_Shown":
-        by_run: dict[int | None, dict[str, Row]] = {}
-        for row in board.rows:
-            by_run.setdefault(row.run, {})[row.bias] = row
-        runs = runs_of(run for run in by_run if run)
-        return cls(kind, by_run, runs)
-
-    def people(self, bias: str) -> float:
-        """Where people stand; a judge's own family is told against people already."""
-        return people_in(self.by_run.get(None, {}).get(bias), self.kind)
-
-    def beyond(self, run: int | None, bias: str) -> float | None:
-        """How far from people the judge stands, as a share of what is strong."""
-        value = told(self.by_run[run].get(bias), self.kind).value
-        if value is None:
-            return None
-        _, strong = limits(bias, self.kind)
-        return (value - self.people(bias)) / strong
-
-    def order(self) -> list[int | None]:
-        """People, then judges from the least swayed to the most, then what needs no skill."""
-
-        def place(run: int | None) -> tuple[bool, bool, float, int]:
-            distances = [abs(self.beyond(run, bias) or 0.0) for bias in self.by_run[run]]
-            return run is not None, self.needs_no_skill(run), max(distances, default=0.0), run or 0
-
-        return sorted(self.by_run, key=place)
-
-    def needs_no_skill(self, run: int | None) -> bool:
-        return run in self.runs and self.runs[run].judge.is_baseline
-
-    def name(self, run: int | None) -> str:
-        if run not in self.runs:
-            return "People"
-        judge = self.runs[run].judge
-        return judge.titled if judge.is_baseline else judge.name
-
-    def label(self, run: int | None) -> str:
-        """The name where no chips stand beside it: it says simulated itself, and the run where two share a name."""
-        judge = self.runs[run].judge if run in self.runs else None
-        label = judge.titled if judge else self.name(run)
-        shared = judge and sum(other.judge_id == judge.pk for other in self.runs.values()) > 1
-        return f"{label}, {run}" if shared else label
-
-
-def told(row: Row | None, kind: Kind) -> Number:
-    """What the page tells of a bias: of the lengths of pairs, by how much the longer answer wins above half."""
-    if row is None:
-        return UNKNOWN
-    if not (kind.pairwise and row.bias == "length"):
-        return row.value
-    share = row.detail.longer or UNKNOWN
-    value, low, high = (None if end is None else end - 0.5 for end in share.ends)
-    return replace(share, value=value, low=low, high=high)
-
-
-def people_in(row: Row | None, kind: Kind) -> float:
-    """Where people stand on a bias; 0 where that is not known."""
-    return told(row, kind).value or 0.0
+LEAST = 10  # points that the axis of pairs reaches either way
+APART = 3  # times as far as all others: such a value has an axis of its own
 
 
 def limits(bias: str, kind: Kind) -> tuple[float, float]:
     """How far from people a bias is notable, and strong."""
-    if kind.pairwise:
-        return POINTS
-    notable, strong = LIMITS[bias]
-    return kind.scale_width * notable, kind.scale_width * strong
+    notable, strong = POINTS if kind.pairwise else LIMITS[bias]
+    width = 1 if kind.pairwise else kind.scale_width
+    return width * notable, width * strong
 
 
-def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
-    """Everything that the page shows."""
-    shown = _Shown.of(board, kind)
-    order = shown.order()
-    measured = {row.bias for row in board.rows if told(row, kind).value is not None}
-    rows_in_order: list[Row] = []
-    for run in order:
-        rows_in_order += shown.by_run[run].values()
-    return BiasPage(
-        _finding(shown, order),
-        table(
-            _bias_columns(address, board, shown),
-            order,
-            row_css=lambda run: "base" if run is None or shown.needs_no_skill(run) else "",
-            label="Board of biases",
-            caption="Biases of every judge with 95% intervals, people's own first",
-            css="lb",
-        ),
-        _panels(address, rows_in_order, shown),
-        [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases if bias in measured],
+def words_of(bias: str, kind: Kind) -> str:
+    return (UNITS_OF_PAIRS if kind.pairwise else UNITS)[bias]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A bias that is notable or strong; ``size``: as a share of what is strong."""
+
+    run: int
+    bias: str
+    number: Number
+    size: float
+
+
+class Biases:
+    """The board by run and bias, people's own under None: who is swayed, and how far beyond people."""
+
+    def __init__(self, board: BiasBoard, kind: Kind) -> None:
+        self.kind, self.labels = kind, board.labels
+        self.rows = {(row.run, row.bias): row for row in board.rows}
+        self.beyond = {(each.run, each.bias): each.difference for each in board.beyond}
+        known = {row.bias for row in board.rows if row.told.value is not None}
+        self.measured = [bias for bias in board.biases if bias in known]
+        self.missing = [bias for bias in board.biases if bias not in known]
+        self.write: Callable[[float | None], str] = signed_points if kind.pairwise else signed
+
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        return runs_of(run for run, _ in self.rows if run)
+
+    @cached_property
+    def voters(self) -> list[int | None]:
+        """People, then judges from the largest effect to the smallest, then what needs no skill."""
+
+        def place(run: int | None) -> tuple[bool, bool, float, float, int]:
+            marked = max((each.size for each in self.effects if each.run == run), default=0.0)
+            size = max(self.size(run, bias) for bias in LABELS)
+            return run is not None, self.needs_no_skill(run), -marked, -size, run or 0
+
+        return sorted({run for run, _ in self.rows}, key=place)
+
+    @cached_property
+    def effects(self) -> list[Effect]:
+        """Of judges, the largest first."""
+        found = []
+        for run, bias in self.rows:
+            if run and self.css(run, bias) and not self.needs_no_skill(run):
+                found.append(Effect(run, bias, self.difference(run, bias), self.size(run, bias)))
+        return sorted(found, key=lambda effect: -effect.size)
+
+    @property
+    def judges(self) -> list[int]:
+        return [run for run in self.voters if run in self.runs and not self.needs_no_skill(run)]
+
+    def told(self, run: int | None, bias: str) -> Number:
+        row = self.rows.get((run, bias))
+        return row.told if row else UNKNOWN
+
+    def people(self, bias: str) -> Number:
+        """Where people stand: at 0 where a judge is measured against them."""
+        return Number(0.0) if bias in AGAINST_PEOPLE else self.told(None, bias)
+
+    def knows_people(self, bias: str) -> bool:
+        return self.people(bias).value is not None
+
+    def difference(self, run: int | None, bias: str) -> Number:
+        """How far from people, or from 0 where people are not known, somebody stands."""
+        told, people = self.told(run, bias), self.people(bias)
+        if told.value is None or people.value is None or bias in AGAINST_PEOPLE:
+            return told
+        without = Number(told.value - people.value, reason="frozen before differences had intervals")
+        return self.beyond.get((run or 0, bias), without)
+
+    def size(self, run: int | None, bias: str) -> float:
+        value = self.difference(run, bias).value
+        return 0.0 if value is None else abs(value) / limits(bias, self.kind)[1]
+
+    def css(self, run: int | None, bias: str) -> str:
+        """``warn`` for a notable difference, ``bad`` for a strong one, where its interval leaves 0. None where one
+        order holds what answers deserve, which is not in what people did.
+        """
+        row, number = self.rows.get((run, bias)), self.difference(run, bias)
+        if row is None or run is None or (row.detail.method == ONE_ORDER and self.knows_people(bias)):
+            return ""
+        if number.value is None or holds_zero(number) is not False:
+            return ""
+        notable, strong = limits(bias, self.kind)
+        distance = abs(number.value) + 1e-12
+        return "bad" if distance >= strong else "warn" if distance >= notable else ""
+
+    def needs_no_skill(self, run: int | None) -> bool:
+        return run in self.runs and self.runs[run].judge.is_baseline
+
+    def row_css(self, run: int | None) -> str:
+        return "base" if run is None or self.needs_no_skill(run) else ""
+
+    def label(self, run: int | None) -> str:
+        """The name where no chips stand beside it: it says simulated itself, and the run where two share a name."""
+        if run not in self.runs:
+            return "People"
+        judge = self.runs[run].judge
+        shared = sum(other.judge_id == judge.pk for other in self.runs.values()) > 1
+        return f"{judge.titled}, {run}" if shared else judge.titled
+
+    def verdicts(self, address: Address, run: int | None) -> str:
+        """Where a judge's verdicts are; of people's labels there is no list."""
+        return verdicts_link(address, self.runs[run]) if run in self.runs else ""
+
+
+def holds_zero(number: Number) -> bool | None:
+    """Whether its interval does; None where it has none."""
+    if number.low is None or number.high is None:
+        return None
+    return number.low <= 0 <= number.high
+
+
+def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> dict[str, Any]:
+    """What the page shows: ``finding``, what the table comes to, or the ``reason`` why there is none; ``files``: of
+    each plot, its name and where it is.
+    """
+    biases = Biases(board, kind)
+    finding = _finding(biases)
+    return {
+        "finding": finding,
+        "reason": "" if finding or not kind.pairwise else _reason(biases),
+        "table": _table(address, biases),
+        "shown": {bias: HEADS[bias] for bias in biases.measured},
+        "marked": _marked(kind),
+        "unmeasured": _unmeasured(biases),
+        "makers": _makers(address, biases),
+        "panels": list(_panels(address, biases)),
+        "files": [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in biases.measured],
+    }
+
+
+def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[Chip]]:
+    """By run, the biases that are notable or strong, each by how far it lies from people's."""
+    link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
+    biases, chips = Biases(board, kind), dict[int, list[Chip]]()
+    for run, bias in biases.rows:
+        css, number = biases.css(run, bias), biases.difference(run, bias)
+        if run and css:
+            beyond = " beyond people" if biases.knows_people(bias) else ""
+            title = f"{words_of(bias, kind)}{beyond}, {interval(number, biases.write)}"
+            words = f"{IN_SHORT[bias]} {biases.write(number.value)}"
+            chips.setdefault(run, []).append(Chip(words, css, title, link))
+    return chips
+
+
+# ---- the sentence ----
+
+
+def _finding(biases: Biases) -> SafeString:
+    """The largest effect of each bias, the largest first, then who is not told apart from people. Empty where nothing
+    has an interval.
+    """
+    if not biases.kind.pairwise:
+        return SafeString()
+    if not biases.effects:
+        return _none_apart(biases)
+    said: list[SafeString] = []
+    largest: dict[str, Effect] = {}
+    for effect in biases.effects:
+        largest.setdefault(effect.bias, effect)
+    run = None
+    for effect in largest.values():
+        words = _does(biases, effect)
+        if effect.run == run:
+            said[-1] = format_html("{}, and {}", said[-1], words)
+        else:
+            said.append(format_html("{} {}", biases.label(effect.run), words))
+        run = effect.run
+    said += _not_apart(biases)
+    return format_html_join(" ", "{}.", ((sentence,) for sentence in said))
+
+
+def _does(biases: Biases, effect: Effect) -> SafeString:
+    value = effect.number.value or 0.0
+    toward, away = DOES[effect.bias]
+    by = percent(abs(value))
+    largest = ", the largest effect here" if effect == biases.effects[0] else ""
+    if biases.knows_people(effect.bias):
+        more = "more" if value > 0 else "less"
+        return format_html("{} <b>{} points {}</b> than people{}", toward, by, more, largest)
+    words = toward if value > 0 else away
+    return format_html("{} by <b>{} points</b>{} ({})", words, by, largest, _unknown_of_people(biases, effect.bias))
+
+
+def _unknown_of_people(biases: Biases, bias: str) -> str:
+    if not biases.labels:
+        return "no labels by people count here"
+    return "people's own order was not kept" if bias == "position" else "people's own is not known"
+
+
+def _not_apart(biases: Biases) -> Iterator[SafeString]:
+    for bias in biases.measured:
+        if not biases.knows_people(bias):
+            continue
+        alike = [run for run in biases.judges if holds_zero(biases.difference(run, bias))]
+        if alike:
+            several = f"{in_words(len(alike))} of {in_words(len(biases.judges))} judges are"
+            who = f"{biases.label(alike[0])} is" if len(alike) == 1 else several
+            yield format_html("On {} {} not told apart from people", ON[bias], who)
+
+
+def _none_apart(biases: Biases) -> SafeString:
+    """With what the least certain of the differences could have shown."""
+    could = []
+    for run, bias in biases.rows:
+        number = biases.difference(run, bias)
+        if run in biases.judges and holds_zero(number) is not None and number.se:
+            counted = [of.n for of in (biases.told(run, bias), biases.people(bias)) if of.n]
+            could.append((detectable(number.se), min(counted, default=0)))
+    if not could:
+        return SafeString()
+    points, n = max(could)
+    of = "told apart from people" if any(map(biases.knows_people, biases.measured)) else "clearly swayed"
+    return format_html(
+        "No judge is {} here; {} could show {} points or more.", of, number_of(n, "pair"), ceil(100 * points)
     )
 
 
-def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
-    """``Two of four judges reward longer answers clearly more than people do, Prefers length by 12.5 points. ...``."""
-    judges = [run for run in order if run in shown.runs and not shown.runs[run].judge.is_baseline]
-    if not shown.kind.pairwise or not judges:
-        return SafeString()
-    said, named = [], set()
-    for bias, words in DOES.items():
-        more = _swayed_more(shown, judges, bias)
-        if not more:
-            continue
-        most = max(more, key=lambda run: more[run])
-        named.add(most)
-        of = f"{in_words(len(more)).capitalize()} of {in_words(len(judges))} judges" if len(judges) > 1 else "The judge"
-        who = f"{of} {words[len(more) > 1]}"
-        by = percent(more[most] * POINTS[1])
-        said.append(format_html("{} more than people do, {} by <b>{} points</b>.", who, shown.label(most), by))
-    if not said:
-        return SafeString("No judge is clearly more swayed than people.")
-    if len(judges) > 1 and judges[0] not in named:
-        said.append(format_html("{} is the least swayed.", shown.label(judges[0])))
-    return format_html_join(" ", "{}", ((sentence,) for sentence in said))
+def _reason(biases: Biases) -> str:
+    """Why there is no sentence: the reason that most of the numbers give."""
+    reasons: Counter[str] = Counter()
+    for (run, bias), row in biases.rows.items():
+        if run in biases.judges and bias in biases.measured:
+            reasons[biases.difference(run, bias).reason or row.detail.reason or "not measured"] += 1
+    most = [reason for reason, _ in reasons.most_common(1)]
+    return "".join(f"No finding here, for no number of a judge has an interval: {reason}." for reason in most)
 
 
-def _swayed_more(shown: _Shown, judges: Sequence[int | None], bias: str) -> dict[int | None, float]:
-    """The judges that are clearly more swayed than people, and by how much, as a share of what is strong."""
-    more = {}
-    for run in judges:
-        beyond = shown.beyond(run, bias) or 0.0
-        if beyond > 0 and css_of(shown.by_run[run].get(bias), shown.kind, shown.people(bias)):
-            more[run] = beyond
-    return more
+def _marked(kind: Kind) -> dict[str, str]:
+    """What the two marks say."""
+    leaves = "and the interval of the difference leaves 0"
+    if not kind.pairwise:
+        return {"strong": f"far beyond people, {leaves}", "notable": "less far"}
+    beyond = "beyond people (beyond 0 where people are not known)"
+    return {"strong": f"10 points or more {beyond}, {leaves}", "notable": "5 to 10"}
 
 
-DOES = {
-    "position": ("leans to the answer shown first", "lean to the answer shown first"),
-    "length": ("rewards longer answers", "reward longer answers"),
-    "self": ("lifts its own family", "lift their own family"),
-}
+UNNAMED = "the judge's family is not known"
 
 
-def _verdicts_of(address: Address, run: int | None, shown: _Shown) -> str:
-    """Where a judge's verdicts are; of people's labels there is no list."""
-    return verdicts_link(address, shown.runs[run]) if run in shown.runs else ""
+def _unmeasured(biases: Biases) -> str:
+    """``Not measured here: own family, no judge's maker is named.``"""
+    said = []
+    for bias in biases.missing:
+        reasons = Counter(row.detail.reason for (run, of), row in biases.rows.items() if run and of == bias)
+        most = next((reason for reason, _ in reasons.most_common(1) if reason), "")
+        why = "no judge's maker is named" if set(reasons) == {UNNAMED} else most
+        said.append(", ".join(filter(None, [LABELS[bias].lower(), why])))
+    return f"Not measured here: {'; '.join(said)}." if said else ""
 
 
-def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Column[int | None]]:
-    width = min(marks.COLUMN, 780 // max(1, len(board.biases)))
-    farthest = max([ENDS[1], *(ceil(10 * (shown.people(bias) + 0.15)) / 10 for bias in board.biases)])
+def _makers(address: Address, biases: Biases) -> str:
+    """Where a curator names the maker of a judge that has none."""
+    unnamed = [biases.runs[run].judge for run in biases.judges if not biases.runs[run].judge.family]
+    if "self" not in biases.missing or not unnamed or not address.may("write-judging"):
+        return ""
+    return f"{reverse('judging:judge-new')}?from={unnamed[0].pk}"
 
-    def verdicts(run: int | None) -> str:
-        return _verdicts_of(address, run, shown)
 
-    def scale(bias: str) -> marks.Axis:
-        """One for all biases of pairs, which are told in points."""
-        if shown.kind.pairwise:
-            return marks.Axis(ENDS[0], farthest, (-0.1, *(step / 10 for step in range(ceil(10 * farthest)))), width)
-        ends: list[float | None] = [0.0]
-        for rows in shown.by_run.values():
-            ends += told(rows.get(bias), shown.kind).ends
-        return marks.axis(ends, width=width)
+# ---- the table ----
 
+
+def _table(address: Address, biases: Biases) -> Table:
+    columns, over, axes = [_judge(address, biases)], [Over()], _axes(biases)
+    for bias in biases.measured:
+        columns += _columns(address, biases, bias, axes[bias])
+        over.append(Over(HEADS[bias], _said_above(biases, bias, axes), 3, f"sep of-{bias}"))
+    return table(
+        columns,
+        biases.voters,
+        row_css=biases.row_css,
+        label="Board of biases",
+        caption="Biases of every judge with 95% intervals, people's own first",
+        css="lb lines biases",
+        over=over,
+    )
+
+
+def _judge(address: Address, biases: Biases) -> Column[int | None]:
     def name(run: int | None) -> Cell:
-        if run not in shown.runs:
-            return Cell("People", "the line", title="the line in each column is where people stand")
-        judge = shown.runs[run].judge
+        if run not in biases.runs:
+            return Cell("People", "the line, the band", title="in each column the line is where people stand")
+        judge = biases.runs[run].judge
         chips = (Chip("simulated"),) if judge.simulated else ()
-        link = run_link(address.viewer, shown.runs[run])
-        return Cell(shown.name(run), f"run {run}", title=judge.name, chips=chips, small_link=link)
-
-    by_name = names("Judge", name, under="least swayed first", opens=verdicts)
-    return [by_name, *(_bias_column(bias, scale(bias), shown, verdicts) for bias in board.biases)]
-
-
-def _bias_column(
-    bias: str, scale: marks.Axis, shown: _Shown, verdicts: Callable[[int | None], str]
-) -> Column[int | None]:
-    kind, people = shown.kind, shown.people(bias)
-    write = write_of(kind)
-    calm: tuple[float | None, float | None] = (None, None)
-    ceiling = None
-    if bias == "self" or told(shown.by_run.get(None, {}).get(bias), kind).value is not None:
-        notable, _ = limits(bias, kind)
-        calm, ceiling = (people - notable, people + notable), people
-
-    def cell(run: int | None) -> Cell:
-        row = shown.by_run[run].get(bias)
-        number = told(row, kind)
-        bar = marks.interval_bar(scale, *number.ends, write=write, calm=calm, ceiling=ceiling)
-        if row is None or number.value is None:
-            reason = (row and row.detail.reason) or "not measured"
-            return Cell(NONE, title=reason, bar=bar, unseen=reason)
-        said: list[str | None] = [interval(number, write), f"n = {whole(row.n)}"]
-        if row.detail.p is not None:
-            said.append(f"sign test p = {row.detail.p:.2g}")
-        elif bias == "position":
-            said.append(row.detail.method)
+        shown = judge.titled if judge.is_baseline else judge.name
         return Cell(
-            write(number.value),
-            title=", ".join(filter(None, said)),
-            css="" if shown.needs_no_skill(run) else css_of(row, kind, people),
-            bar=bar,
+            shown, f"run {run}", title=judge.name, chips=chips, small_link=run_link(address.viewer, biases.runs[run])
         )
 
-    head = marks.axis_head(scale, tick_of(signed_points) if kind.pairwise else short)
-    words = words_of(bias, kind)
-    return Column(
-        HEADS[bias],
-        cell,
-        kind="interval",
-        css="plotted",
-        opens=verdicts,
-        title=words,
-        under=words,
-        axis=head,
+    return names("Judge", name, under="largest effect first", opens=lambda run: biases.verdicts(address, run))
+
+
+def _said_above(biases: Biases, bias: str, axes: dict[str, marks.Axis]) -> str:
+    """The unit of a bias, and what is to be known before judges are compared."""
+    rows = [biases.rows.get((run, bias)) for run in biases.judges]
+    methods = [row.detail.method for row in rows if row and row.told.value is not None]
+    once = methods.count(ONE_ORDER) if bias == "position" else 0
+    said = [words_of(bias, biases.kind)]
+    if once:
+        of = (
+            "one order only"
+            if once == len(methods)
+            else f"{in_words(once)} of {in_words(len(methods))} saw one order only"
+        )
+        said.append(f"{of}, so what answers deserve is in it")
+    if biases.kind.pairwise and len({(axis.low, axis.high) for axis in axes.values()}) > 1:
+        said.append(f"axis from {_tick(axes[bias].low)} to {_tick(axes[bias].high)}")
+    return "; ".join(said)
+
+
+_tick = tick_of(signed_points)
+
+
+def _axes(biases: Biases) -> dict[str, marks.Axis]:
+    """Of pairs one for all biases, which are told in points; but a bias that lies far beyond the others has its own."""
+    width = min(marks.COLUMN, 1160 // max(1, len(biases.measured)) - 212)
+    ends = {bias: _ends(biases, bias) for bias in biases.measured}
+    if not biases.kind.pairwise:
+        return {bias: marks.axis([0.0, *of], width=width, row=ROW) for bias, of in ends.items()}
+    reach = {bias: max(map(abs, of), default=0.0) for bias, of in ends.items()}
+    shared: list[float] = []
+    own = []
+    for bias, of in ends.items():
+        others = [far for other, far in reach.items() if other != bias]
+        if others and reach[bias] > APART * max(LEAST / 100, *others):
+            own.append(bias)
+        else:
+            shared += of
+    return {bias: _in_points(ends[bias] if bias in own else shared, width) for bias in biases.measured}
+
+
+def _ends(biases: Biases, bias: str) -> list[float]:
+    """What an axis has to hold. What needs no skill does not widen one of pairs: judges would be dots on a line."""
+    found: list[float] = []
+    for run in biases.voters:  # what needs no skill comes last
+        told = biases.told(run, bias)
+        far = max([LEAST / 100, *map(abs, found)])
+        if not biases.needs_no_skill(run) or not biases.kind.pairwise or abs(told.value or 0.0) <= far:
+            found += [end for end in told.ends if end is not None]
+    return found
+
+
+def _in_points(ends: Sequence[float], width: int) -> marks.Axis:
+    """From the data: rounded out to the next 5 points, and at least 10 either way."""
+    low = 5 * floor(round(20 * min([-LEAST / 100, *ends]), 6))
+    high = 5 * ceil(round(20 * max([LEAST / 100, *ends]), 6))
+    most = width // 42  # ticks that there is room for
+    step = next(step for step in (5, 10, 20, 25, 50, 100) if (high - low) / step <= most)
+    ticks = range(step * ceil(low / step), high + 1, step)
+    return marks.Axis(low / 100, high / 100, tuple(tick / 100 for tick in ticks), width, ROW)
+
+
+def _columns(address: Address, biases: Biases, bias: str, scale: marks.Axis) -> list[Column[int | None]]:
+    """Of one bias: its figure, the figure on the axis, and how far it lies from people's."""
+    people, write = biases.people(bias), biases.write
+
+    def figure(run: int | None) -> Cell:
+        number = biases.told(run, bias)
+        if number.value is None:
+            return _without(biases, run, bias)
+        between = in_brackets(number, write) or "no interval"
+        link = biases.verdicts(address, run)
+        return Cell(
+            write(number.value), between, title=_behind(biases, run, bias), link=link, strong=True, small_css="block"
+        )
+
+    def bar(run: int | None) -> SafeString:
+        band = (people.low, people.high)
+        ends = biases.told(run, bias).ends
+        return marks.interval_bar(scale, *ends, write=write, ceiling=people.value, band=band, reference=0.0)
+
+    return [
+        Column("points" if biases.kind.pairwise else "value", figure, css=f"n figure sep of-{bias}"),
+        drawn(scale, _tick if biases.kind.pairwise else short, bar, f"plotted of-{bias}"),
+        Column(
+            "beyond people" if biases.knows_people(bias) else "against 0",
+            lambda run: _beyond(biases, run, bias),
+            css=f"n beyond of-{bias}",
+        ),
+    ]
+
+
+def _without(biases: Biases, run: int | None, bias: str) -> Cell:
+    """In place of a figure."""
+    row = biases.rows.get((run, bias))
+    reason = (row and row.detail.reason) or "not measured"
+    if run is not None:
+        return Cell(NONE, title=reason)
+    if bias in AGAINST_PEOPLE:
+        return Cell("0", "the reference", title=reason, small_css="block")
+    return Cell(
+        "not known", "order not kept" if bias == "position" else "", title=reason, strong=True, small_css="block"
     )
+
+
+def _behind(biases: Biases, run: int | None, bias: str) -> str:
+    """What is said of a figure to those who point at it."""
+    row, number = biases.rows[run, bias], biases.told(run, bias)
+    test = "" if row.detail.p is None else f"sign test p = {row.detail.p:.2g}"
+    method = row.detail.method if bias == "position" and not test else ""
+    return ", ".join(filter(None, [interval(number, biases.write), f"n = {whole(number.n)}", test, method]))
+
+
+def _beyond(biases: Biases, run: int | None, bias: str) -> Cell:
+    number, write = biases.difference(run, bias), biases.write
+    if run is None or number.value is None:
+        return Cell()
+    css = "" if biases.needs_no_skill(run) else biases.css(run, bias)
+    sort = {"bad": "strong", "warn": "notable"}.get(css, "")
+    told_already = number == biases.told(run, bias)  # the interval stands beside the figure
+    small = sort if told_already else in_brackets(number, write) or "no interval"
+    words, title = write(number.value), ", ".join(filter(None, [sort, interval(number, write)]))
+    if css:
+        return Cell(small=small, chips=(Chip(words, css, title),), small_css="block")
+    return Cell(words, small, title=title, small_css="block")
 
 
 def _file(address: Address, metric: str) -> str:
@@ -314,44 +502,245 @@ def _file(address: Address, metric: str) -> str:
     return address.to("leaderboard:plot", "bias", **address.view(), metric=metric)
 
 
-def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
-    """A bias of every judge as a forest plot, or a figure of one of them (``length-3``: of run 3); else empty.
+# ---- figures of single judges ----
 
-    Baselines do not widen the axis: judges would be dots on a line.
-    """
-    if "-" in metric:
-        sort, _, of = metric.partition("-")
-        row = next((row for row in board.rows if of == _key(row) and sort in _sorts(row, kind)), None)
-        return (
-            _drawn(sort, row, _Shown.of(board, kind).label(row.run), _scales(board.rows, kind), kind) if row else BLANK
+SHORT = 11  # steps of a scale whose distribution is drawn
+ORDERS = 8  # drawn, of those that rankings give
+CURVES = 4  # drawn unasked
+CURVE = (580, 190)  # pixels, as drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A sort of figure about one judge: its numbers in a table of ``columns``, and mostly a plot."""
+
+    name: str
+    points: Callable[[BiasRow], Sequence[Any]]
+    columns: Sequence[Column[Any]]
+    words: Callable[[BiasRow], str]
+    draw: Callable[[Biases, BiasRow], SafeString] | None = None
+
+
+def _steps(row: BiasRow, part: str) -> list[tuple[str, float, float]]:
+    """Each step of a short scale with the judge's share of it and people's."""
+    detail = row.detail
+    judge = getattr(detail, part)
+    people = getattr(detail, "people" if part == "judge" else f"{part}_people")
+    if not judge or not detail.scale or len(detail.scale) > SHORT:
+        return []
+    return list(zip(map(short, detail.scale), judge, people, strict=True))
+
+
+def _distribution(name: str, part: str, of: str, words: Callable[[BiasRow], str]) -> Sort:
+    def draw(biases: Biases, row: BiasRow) -> SafeString:
+        return plots.two_distributions(_steps(row, part), title=f"{biases.label(row.run)}: {of}, beside people's")
+
+    columns: list[Column[Any]] = [
+        names("Score", lambda step: step[0]),
+        Column("Judge %", lambda step: step[1], percent),
+        Column("People %", lambda step: step[2], percent),
+    ]
+    return Sort(name, lambda row: _steps(row, part), columns, words, draw)
+
+
+def _curve(row: BiasRow | None) -> Sequence[Any]:
+    curve = (row and row.detail.curve) or []
+    return curve if len(curve) > 1 else []
+
+
+def _length(label: str, counted: str, below: str, write: Any, on_plot: Any, unit: float, base: float) -> Sort:
+    """The preference for the longer answer, or the score, against the difference of lengths."""
+
+    def steps(row: BiasRow | None) -> list[plots.Step]:
+        found = []
+        for at in _curve(row):
+            said = (with_interval(at.value, on_plot), f"longer by {short(at.difference)}", f"n = {whole(at.n)}")
+            found.append(plots.Step(at.difference, at.value, said))
+        return [step for step in found if step.number.value is not None]
+
+    def draw(biases: Biases, row: BiasRow) -> SafeString:
+        across, up = [0.0], [base]
+        for each in biases.rows.values():
+            for step in steps(each):
+                across.append(step.x)
+                up += [end for end in step.number.ends if end is not None]
+        x = marks.axis(across, most=5)
+        return plots.lines(
+            *("curve", steps(row)),
+            title=f"{biases.label(row.run)}: what longer answers get, against the difference of lengths",
+            x=x,
+            y=marks.axis(up, unit=unit),
+            ticks=[(tick, short(tick)) for tick in x.ticks],
+            write=on_plot,
+            people=steps(biases.rows.get((None, "length"))),
+            base=base,
+            size=CURVE,
+            below=below,
         )
-    if metric not in LABELS:
+
+    columns: list[Column[Any]] = [
+        names("Difference", lambda at: f"{short(at.low)} to {short(at.high)}"),
+        Column(label, lambda at: write(at.value.value)),
+        Column("95%", lambda at: interval(at.value, write)),
+        Column("n", "n"),
+    ]
+    return Sort("length", _curve, columns, lambda row: number_of(row.n, counted), draw)
+
+
+def _orders(biases: Biases, row: BiasRow) -> SafeString:
+    most = list((row.detail.orders or {}).items())[:ORDERS]
+    bars = [plots.ForestRow(order, Number(100 * part)) for order, part in most]
+    return plots.forest(bars, title=f"Orders that {biases.label(row.run)} gives: shares of rankings, %", write=short)
+
+
+def _models(row: BiasRow) -> list[tuple[str, Any]]:
+    """What judge and people give each model (MLLM-as-a-Judge, Figure 20)."""
+    own = row.detail.models or ()
+    given = row.detail.by_model or {}
+    return [(f"{model} (own)" if model in own else model, of) for model, of in given.items()]
+
+
+def _share(label: str, field: str) -> Column[Any]:
+    return Column(label, lambda each: percent(getattr(each[1], field)))
+
+
+MODELS = Sort(
+    "models",
+    _models,
+    [
+        names("Model", lambda each: each[0]),
+        _share("Judge: points %", "judge"),
+        _share("People: points %", "people"),
+        _share("Judge: wins of decided %", "judge_decided"),
+        _share("People: wins of decided %", "people_decided"),
+        Column("n", lambda each: each[1].n),
+    ],
+    lambda row: f"n {whole(row.n)}",
+)
+ORDERS_GIVEN = Sort(
+    "orders",
+    lambda row: list((row.detail.orders or {}).items()),
+    [names("Order", lambda given: given[0]), Column("%", lambda given: given[1], percent)],
+    lambda row: f"{len(row.detail.orders or ())} orders, n {whole(row.n)}",
+    _orders,
+)
+SCORES = _distribution(
+    "scores",
+    "judge",
+    "scores",
+    lambda row: f"mean {row.detail.judge_mean or 0:.2f}, people {row.detail.people_mean or 0:.2f}",
+)
+OWN = _distribution("own", "own", "scores of answers of its own family", lambda row: ", ".join(row.detail.models or ()))
+OTHERS = _distribution("others", "others", "scores of other answers", lambda row: "others")
+AXES = "the same axes in each picture"
+CURVES_OF_PAIRS = "Longer won %", "pair", "by how much the longer answer is longer"
+CURVES_OF_SCORES = "Points", "answer", "by how much the answer is longer than others to the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """``key``: of the marks in its figures."""
+
+    title: str
+    words: str
+    sorts: Sequence[Sort]
+    key: str = ""
+
+
+PANELS_OF_PAIRS = (
+    Panel(
+        "How often the longer answer wins",
+        f"% of pairs it won, by how many words it is longer; {AXES}",
+        [_length(*CURVES_OF_PAIRS, percent, whole_percent, 0.01, 0.5)],
+        "curves",
+    ),
+    Panel("Model by model", "a tie is half a point; the same pairs", [MODELS]),
+)
+PANELS = (
+    Panel("Scores, judge and people", "", [SCORES], "bars"),
+    Panel(
+        "What longer answers get",
+        f"points beside the mean of the sample, by the difference of lengths; {AXES}",
+        [_length(*CURVES_OF_SCORES, signed, two, 1.0, 0.0)],
+        "curves",
+    ),
+    Panel("Own family and others", "scores given by judge and people", [OWN, OTHERS], "bars"),
+    Panel("Orders given", "letters in the order in which answers were shown", [ORDERS_GIVEN]),
+)
+
+
+def _panels_of(kind: Kind) -> Sequence[Panel]:
+    return PANELS_OF_PAIRS if kind.pairwise else PANELS
+
+
+def _panels(address: Address, biases: Biases) -> Iterator[dict[str, Any]]:
+    for panel in _panels_of(biases.kind):
+        figures = list(_figures(address, biases, panel))
+        if figures:
+            few = CURVES if panel.key == "curves" else len(figures)
+            yield {"is": panel, "figures": figures[:few], "more": figures[few:], "all": len(figures)}
+
+
+def _figures(address: Address, biases: Biases, panel: Panel) -> Iterator[dict[str, Any]]:
+    curves = panel.key == "curves"  # people's own is drawn into each
+    for run in biases.judges if curves else biases.voters:
+        for bias in LABELS:
+            row = biases.rows.get((run, bias))
+            for sort in panel.sorts if row else ():
+                if row and sort.points(row):
+                    yield _figure(address, biases, sort, row)
+
+
+def _figure(address: Address, biases: Biases, sort: Sort, row: BiasRow) -> dict[str, Any]:
+    name = biases.label(row.run)
+    return {
+        "name": name,
+        "words": sort.words(row),
+        "verdicts": biases.verdicts(address, row.run),
+        "table": table(sort.columns, sort.points(row), label=name, caption=name, css="cmpt"),
+        "plot": sort.draw(biases, row) if sort.draw else BLANK,
+        "link": _file(address, f"{sort.name}-{row.run or 'people'}"),
+    }
+
+
+# ---- plots as files ----
+
+
+def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
+    """A bias of every judge as a forest plot, or a figure of one of them (``length-3``: of run 3); else empty."""
+    biases = Biases(board, kind)
+    name, _, whose = metric.partition("-")
+    for panel in _panels_of(kind):
+        for sort in panel.sorts:
+            found = [row for row in board.rows if str(row.run or "people") == whose and sort.points(row)]
+            if sort.name == name and found and sort.draw:
+                return sort.draw(biases, found[0])
+    rows = _rows_of(biases, metric)
+    if not rows:
         return BLANK
-    rows = _rows_of(board, metric, kind)
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
-    return plots.forest(rows, title=title, write=_tick_of(kind), width=WIDE) if rows else BLANK
+    return plots.forest(rows, title=title, write=_tick_of(kind), width=WIDE)
 
 
 def _tick_of(kind: Kind) -> Callable[[float], str]:
     return lambda value: short(100 * value if kind.pairwise else value)
 
 
-def _rows_of(board: BiasBoard, metric: str, kind: Kind) -> list[plots.ForestRow]:
-    """People, then judges by how far they are swayed."""
-    of_metric = [row for row in board.rows if row.bias == metric and told(row, kind).value is not None]
-    shown, write = _Shown.of(board, kind), write_of(kind)
+def _rows_of(biases: Biases, metric: str) -> list[plots.ForestRow]:
+    """People, then judges by how far they are swayed. What needs no skill does not widen the axis."""
+    found = [row for row in biases.rows.values() if row.bias == metric and row.told.value is not None]
     rows = []
-    for row in sorted(of_metric, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
-        number = told(row, kind)
-        said = (with_interval(number, write), f"n = {whole(row.n)}", row.detail.reason or "")
-        apart = shown.needs_no_skill(row.run)
-        rows.append(plots.ForestRow(shown.label(row.run), number, quiet=row.run is None, said=said, apart=apart))
+    for row in sorted(found, key=lambda row: (row.run is not None, row.told.value or 0.0)):
+        said = (with_interval(row.told, biases.write), f"n = {whole(row.told.n)}", row.detail.reason or "")
+        apart, quiet = biases.needs_no_skill(row.run), row.run is None
+        rows.append(plots.ForestRow(biases.label(row.run), row.told, quiet=quiet, said=said, apart=apart))
     return rows
 
 
 def picture_of(board: BiasBoard, kind: Kind, benchmark: str) -> plots.Rows | None:
     """The bias that sways a judge most, of all judges beside people; None where none is measured."""
-    of_judges = {metric: [row for row in _rows_of(board, metric, kind) if not row.apart] for metric in LABELS}
+    biases = Biases(board, kind)
+    of_judges = {metric: [row for row in _rows_of(biases, metric) if not row.apart] for metric in LABELS}
     largest = {
         metric: max((abs(row.number.value or 0.0) for row in rows if not row.quiet), default=-1.0)
         for metric, rows in of_judges.items()
@@ -364,224 +753,7 @@ def picture_of(board: BiasBoard, kind: Kind, benchmark: str) -> plots.Rows | Non
         under=f"On {benchmark}, {words_of(metric, kind)}, with 95% intervals",
         rows=sorted(of_judges[metric], key=lambda row: (not row.quiet, -abs(row.number.value or 0.0))),
         write=_tick_of(kind),
-        figure=write_of(kind),
+        figure=biases.write,
         unit=0.01 if kind.pairwise else 1.0,
         zero=True,
     )
-
-
-def write_of(kind: Kind) -> Callable[[float | None], str]:
-    """How a bias is written: of pairs in points of percent."""
-    return signed_points if kind.pairwise else signed
-
-
-def words_of(name: str, kind: Kind) -> str:
-    return (UNITS_OF_PAIRS if kind.pairwise else UNITS)[name]
-
-
-def css_of(row: Row | None, kind: Kind, people: float) -> str:
-    """``warn`` for a notable bias, ``bad`` for a strong one, counted from people; no mark for people, or where the
-    interval holds people's own.
-    """
-    number = told(row, kind)
-    if row is None or row.run is None or number.value is None or row.detail.method == ONE_ORDER:
-        return ""
-    if number.low is not None and number.high is not None and number.low <= people <= number.high:
-        return ""
-    notable, strong = limits(row.bias, kind)
-    size = abs(number.value - people) + 1e-12
-    return "bad" if size >= strong else "warn" if size >= notable else ""
-
-
-IN_SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
-
-
-def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[Chip]]:
-    """By run, the biases that are notable or strong."""
-    link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
-    shown, write = _Shown.of(board, kind), write_of(kind)
-    chips: dict[int, list[Chip]] = {}
-    for row in board.rows:
-        css = css_of(row, kind, shown.people(row.bias))
-        if row.run is None or not css:
-            continue
-        number = told(row, kind)
-        title = ", ".join(filter(None, [words_of(row.bias, kind), interval(number, write)]))
-        chips.setdefault(row.run, []).append(Chip(f"{IN_SHORT[row.bias]} {write(number.value)}", css, title, link))
-    return chips
-
-
-# ---- figures of single judges ----
-
-
-def _key(row: Row) -> str:
-    return "people" if row.run is None else str(row.run)
-
-
-def _sorts(row: Row, kind: Kind) -> list[str]:
-    """The figures that a row has numbers for."""
-    detail = row.detail
-    sorts = ["length"] if detail.curve and len(detail.curve) > 1 else []
-    sorts += ["orders"] if detail.orders else []
-    if detail.scale is not None and len(detail.scale) <= SHORT:
-        sorts += ["scores"] if detail.judge else []
-        sorts += ["own", "others"] if detail.own and not kind.pairwise else []
-    return sorts
-
-
-def _panels(address: Address, rows: list[Row], shown: _Shown) -> list[Panel]:
-    kind = shown.kind
-    scales = _scales(rows, kind)
-
-    def figures(rows: list[Row], *sorts: str) -> list[Figure]:
-        found = []
-        for row in rows:
-            there = _sorts(row, kind)
-            found += [_figure(address, sort, row, shown, scales) for sort in sorts if sort in there]
-        return found
-
-    if kind.pairwise:
-        heading, curve = "How often the longer answer wins", "% of pairs it won, by how many words it is longer"
-    else:
-        heading, curve = "What longer answers get", "points beside the mean of the sample, by the difference of lengths"
-    of_judges = [row for row in rows if row.run is not None and not shown.needs_no_skill(row.run)]
-    curves = figures(of_judges, "length")[-CURVES:]
-    by_model = [row for row in rows if kind.pairwise and row.detail.by_model]
-    panels = [
-        Panel("Scores, judge and people", "", figures(rows, "scores"), bars=True),
-        Panel(heading, f"{curve}; the same axes in each picture", curves, curves=True),
-        Panel("Own family and others", "scores given by judge and people", figures(rows, "own", "others"), bars=True),
-        Panel(
-            "Model by model",
-            "a tie is half a point; the same pairs",
-            [_of_models(address, row, shown) for row in by_model],
-        ),
-        Panel("Orders given", "letters in the order in which answers were shown", figures(rows, "orders")),
-    ]
-    return [panel for panel in panels if panel.figures]
-
-
-def _length_cells(detail: Detail, kind: Kind) -> list[tuple[str, ...]]:
-    write = percent if kind.pairwise else signed
-    return [
-        (f"{point.low:g} to {point.high:g}", write(point.value.value), interval(point.value, write), whole(point.n))
-        for point in detail.curve or ()
-    ]
-
-
-def _figure(address: Address, sort: str, row: Row, shown: _Shown, scales: "_Curves") -> Figure:
-    kind, name, detail = shown.kind, shown.label(row.run), row.detail
-    heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    if sort == "length":
-        words, heads = f"n {whole(row.n)}", ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
-        rows = _length_cells(detail, kind)
-    elif sort == "orders":
-        rows = [(order, percent(part)) for order, part in (detail.orders or {}).items()]
-        words, heads = f"{len(rows)} orders, n {whole(row.n)}", ("Order", "%")
-    else:
-        words, heads = f"mean {detail.judge_mean or 0:.2f}, people {detail.people_mean or 0:.2f}", STEPS_OF_SCALE
-        if sort != "scores":
-            words = ", ".join(detail.models or ()) if sort == "own" else "others"
-        rows = [(step, percent(judge), percent(people)) for step, judge, people in _shares(sort, detail)]
-    plot, file = _drawn(sort, row, name, scales, kind), _file(address, f"{sort}-{_key(row)}")
-    return Figure(name, words, heads, rows, plot, file, _verdicts_of(address, row.run, shown))
-
-
-def _of_models(address: Address, row: Row, shown: _Shown) -> Figure:
-    """What judge and people give each model (MLLM-as-a-Judge, Figure 20)."""
-    given = row.detail.by_model or {}
-    rows = [
-        (
-            f"{model} (own)" if model in (row.detail.models or ()) else model,
-            *map(percent, (of.judge, of.people, of.judge_decided, of.people_decided)),
-            whole(of.n),
-        )
-        for model, of in given.items()
-    ]
-    heads = (
-        "Model",
-        "Judge: points %",
-        "People: points %",
-        "Judge: wins of decided %",
-        "People: wins of decided %",
-        "n",
-    )
-    verdicts = _verdicts_of(address, row.run, shown)
-    return Figure(shown.label(row.run), f"n {whole(row.n)}", heads, rows, verdicts=verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Curves:
-    """The axes that all curves share, and people's own."""
-
-    x: marks.Axis
-    y: marks.Axis
-    people: list[plots.Step]
-
-
-def _curve(row: Row, kind: Kind) -> list[plots.Step]:
-    write = _points_of(kind)
-    return [
-        plots.Step(
-            at.difference,
-            at.value,
-            (with_interval(at.value, write), f"longer by {short(at.difference)}", f"n = {whole(at.n)}"),
-        )
-        for at in row.detail.curve or ()
-        if at.value.value is not None
-    ]
-
-
-def _points_of(kind: Kind) -> Callable[[float | None], str]:
-    return whole_percent if kind.pairwise else two
-
-
-def _scales(rows: Sequence[Row], kind: Kind) -> _Curves:
-    drawn = [(row, _curve(row, kind)) for row in rows if "length" in _sorts(row, kind)]
-    points = list(chain.from_iterable(curve for _, curve in drawn))
-    unit, base = (0.01, 0.5) if kind.pairwise else (1.0, 0.0)
-    ends: list[float | None] = [base]
-    for point in points:
-        ends += point.number.ends
-    people = next((curve for row, curve in drawn if row.run is None), [])
-    return _Curves(
-        marks.axis([0.0, *(point.x for point in points)], most=5),
-        marks.axis(ends, unit=unit),
-        people,
-    )
-
-
-def _drawn(sort: str, row: Row, name: str, scales: _Curves, kind: Kind) -> SafeString:
-    detail = row.detail
-    if sort == "length":
-        title = f"{name}: what longer answers get, against the difference of lengths"
-        return plots.lines(
-            *("curve", _curve(row, kind)),
-            title=title,
-            x=scales.x,
-            y=scales.y,
-            ticks=[(tick, short(tick)) for tick in scales.x.ticks],
-            write=_points_of(kind),
-            people=scales.people,
-            base=0.5 if kind.pairwise else 0.0,
-            size=(328, 128),
-        )
-    if sort == "orders":
-        most = list((detail.orders or {}).items())[:ORDERS]
-        bars = [plots.ForestRow(order, Number(100 * part)) for order, part in most]
-        title = f"Orders that {name} gives: shares of rankings, %"
-        return plots.forest(bars, title=title, write=lambda value: f"{value:g}")
-    of = {"scores": "scores", "own": "scores of answers of its own family", "others": "scores of other answers"}[sort]
-    return plots.two_distributions(_shares(sort, detail), title=f"{name}: {of}, beside people's")
-
-
-def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:
-    """Each step of the scale with the judge's share of it and people's."""
-    judge, people = {
-        "scores": (detail.judge, detail.people),
-        "own": (detail.own, detail.own_people),
-        "others": (detail.others, detail.others_people),
-    }[sort]
-    steps = zip(detail.scale or [], judge or [], people if isinstance(people, list) else [], strict=True)
-    return [(f"{step:g}", of_judge, of_people) for step, of_judge, of_people in steps]
