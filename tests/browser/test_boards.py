@@ -146,18 +146,47 @@ def test_head_and_first_column_stay_in_sight(voted, live_server, browser):
     page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
     wrap = page.locator(".tablewrap").first
     assert wrap.evaluate("element => element.scrollWidth <= element.clientWidth"), "a phone shows rows in lines"
-    page.goto(f"{live_server.url}/leaderboards/grove/bias/")
-    wrap = page.locator(".tablewrap").first
-    wrap.evaluate("element => { element.scrollLeft = 200; }")
-    assert wrap.evaluate("element => element.scrollLeft") == 200
+    page.goto(f"{live_server.url}/leaderboards/grove/agreement/")
+    wrap = page.locator(".tablewrap:has(.matrix)").first
+    wrap.evaluate("element => { element.scrollLeft = 40; }")
+    assert wrap.evaluate("element => element.scrollLeft") == 40
     box = wrap.bounding_box()
-    name = page.locator("tbody th.stick").nth(1).bounding_box()
+    name = wrap.locator("tbody th.stick").nth(1).bounding_box()
     assert name["x"] == pytest.approx(box["x"], abs=2)
     page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
     page.set_viewport_size({"width": 1440, "height": 300})
     page.evaluate("scrollTo(0, document.querySelector('.lb tbody').getBoundingClientRect().top + scrollY + 20)")
     head = page.locator(".lb thead th").first.bounding_box()
     assert head["y"] == pytest.approx(0, abs=1), "the head sticks to the window"
+    context.close()
+
+
+def test_a_phone_shows_one_bias_at_a_time_and_a_screen_all_with_their_figures_over_their_lines(
+    brought, voted, live_server, browser
+):
+    long_ones = [{"sample": f"s{n:02}", "model": "Elm", "text": "word " * (9 + n)} for n in range(24)]
+    long_ones += [{"sample": f"s{n:02}", "model": "Fir", "text": "word " * 50} for n in range(24)]
+    brought("responses", long_ones)
+    pair = {"kind": "pair", "protocol": "pair", "judge": "wordy", "settings": {"order": "fixed"}}
+    likes = [
+        pair | {"sample": f"s{n:02}", "responses": ["Elm", "Fir"], "choice": "first" if n % 3 else "second"}
+        for n in range(24)
+    ]
+    brought("judgments", likes)
+    context = browser.new_context(viewport={"width": 375, "height": 800})
+    page = context.new_page()
+    page.goto(f"{live_server.url}/leaderboards/grove/bias/")
+    position, length = (page.locator(f"tbody .of-{bias}.figure").first for bias in ("position", "length"))
+    assert (position.is_visible(), length.is_visible()) == (True, False)
+    page.get_by_text("Longer", exact=True).first.click()
+    assert (position.is_visible(), length.is_visible()) == (False, True)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert (position.is_visible(), length.is_visible()) == (True, True)
+    assert not page.get_by_role("radio").first.is_visible()
+    tops = {page.locator("tr.over th").nth(at).bounding_box()["height"] for at in (0, 1)}
+    assert len(tops) == 1, "heads are as high as each other"
+    head, row = (page.locator(f"{part} .plotted.of-length svg").first.bounding_box() for part in ("thead", "tbody"))
+    assert head["x"] == pytest.approx(row["x"], abs=0.5)
     context.close()
 
 
