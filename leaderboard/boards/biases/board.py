@@ -11,7 +11,7 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from string import ascii_uppercase
@@ -185,11 +185,28 @@ class Counted(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A row, and what it is the mean of, or else its difference from people's."""
+    """A row, and what it is the mean of, or its difference from people's."""
 
     row: BiasRow
     counted: Counted | None = None
     difference: Estimate | None = None
+
+    def beside(self, people: "Sequence[Found]") -> "Found":
+        """With the difference from people in place of the columns, which are as long as the votes are many. Both answer
+        the same questions, so the error is one of both together, group by group.
+        """
+        theirs = next((each.counted for each in people if each.row.bias == self.row.bias), None)
+        ours = self.counted
+        if not (ours and theirs and len(ours.value) and len(theirs.value)):
+            return self._replace(counted=None)
+        low, high = ours.ends
+        difference = difference_of_means(
+            values=np.concatenate([ours.value, theirs.value]),
+            first=np.repeat([True, False], [len(ours.value), len(theirs.value)]),
+            cluster=np.concatenate([ours.group, theirs.group]),
+            most=high - low,
+        )
+        return Found(self.row, difference=difference)
 
 
 def _row(run: Run | None, bias: str, estimate: Estimate | None = None, **detail: Any) -> BiasRow:
@@ -214,27 +231,12 @@ def _bias_board(scope: Scope, found: list[Found], used: list[Run], labels: pd.Da
         tuple(run.pk for run in used),
         biases=scope.kind.biases,
         labels=len(labels),
-        beyond=tuple(_beyond(found)),
+        beyond=tuple(
+            Beyond(run=row.run, bias=row.bias, difference=number(difference))
+            for row, _, difference in found
+            if row.run is not None and difference
+        ),
     )
-
-
-def _beyond(found: Sequence[Found]) -> Iterator[Beyond]:
-    """Judge less people. Both answer the same questions, so the error is one of both together, group by group."""
-    people = {each.row.bias: each.counted for each in found if each.row.run is None}
-    for row, counted, difference in found:
-        theirs = people.get(row.bias)
-        if row.run is None:
-            continue
-        if counted and theirs and len(counted.value) and len(theirs.value):
-            low, high = counted.ends
-            difference = difference_of_means(
-                values=np.concatenate([counted.value, theirs.value]),
-                first=np.repeat([True, False], [len(counted.value), len(theirs.value)]),
-                cluster=np.concatenate([counted.group, theirs.group]),
-                most=high - low,
-            )
-        if difference:
-            yield Beyond(run=row.run, bias=row.bias, difference=number(difference))
 
 
 def _families() -> dict[str, str]:
@@ -249,6 +251,11 @@ def of_pairs(scope: Scope) -> BiasBoard:
     labels = votes.labels_on(scope, items.index)
     truth = majority(labels=labels, rule=scope.rule)[["choice"]] if len(labels) else None
     lengths, families = _lengths(scope, items), _families()
+    people: list[Found] = []
+    if truth is not None:
+        majorities = truth.reset_index().join(items, on="item")
+        people = [_position_of_people(scope, items), _length(None, majorities, lengths)]
+        people.append(Found(_row(None, "self", reason=NO_FAMILY)))
     found: list[Found] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
@@ -256,14 +263,10 @@ def of_pairs(scope: Scope) -> BiasBoard:
         run = runs[-1]
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)
-        found += [_position(scope, run, runs, items, truth), _length(run, verdicts, lengths)]
+        found.append(_position(scope, run, runs, items, truth).beside(people))
+        found.append(_length(run, verdicts, lengths).beside(people))
         found.append(Found(_self_of_pairs(run, verdicts, truth, families)))
-    if truth is not None:
-        found.append(_position_of_people(scope, items))
-        majorities = truth.reset_index().join(items, on="item")
-        found.append(_length(None, majorities, lengths))
-        found.append(Found(_row(None, "self", reason=NO_FAMILY)))
-    return _bias_board(scope, found, used, labels)
+    return _bias_board(scope, [*found, *people], used, labels)
 
 
 def _position(scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> Found:
@@ -629,17 +632,18 @@ def _distribution(values: "pd.Series[Any]") -> dict[str, float]:
 def of_rankings(scope: Scope) -> BiasBoard:
     """How far judges, and people, follow the order in which they were shown the answers."""
     items = scores.items_of(scope)
+    labels = scores.labels_of(scope)
+    people: list[Found] = []
+    if len(labels):
+        shown = scores.labels_as_shown(scope).values_list("item_id", "assignment__order", "ranking")
+        people = [_follows(None, shown, items)]
     found: list[Found] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         judgments = counted_judgments(scope, scope.kind.judgments(runs)).values_list("item_id", "order", "ranking")
-        found.append(_follows(runs[-1], judgments, items))
+        found.append(_follows(runs[-1], judgments, items).beside(people))
         used += runs
-    labels = scores.labels_of(scope)
-    if len(labels):
-        shown = scores.labels_as_shown(scope).values_list("item_id", "assignment__order", "ranking")
-        found.append(_follows(None, shown, items))
-    return _bias_board(scope, found, used, labels)
+    return _bias_board(scope, [*found, *people], used, labels)
 
 
 def _follows(run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame) -> Found:

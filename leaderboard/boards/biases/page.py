@@ -154,17 +154,22 @@ class Biases:
         return 0.0 if value is None else abs(value) / limits(bias, self.kind)[1]
 
     def css(self, run: int | None, bias: str) -> str:
-        """``warn`` for a notable difference, ``bad`` for a strong one, where its interval leaves 0. None where one
-        order holds what answers deserve, which is not in what people did.
-        """
-        row, number = self.rows.get((run, bias)), self.difference(run, bias)
-        if row is None or run is None or (row.detail.method == ONE_ORDER and self.knows_people(bias)):
-            return ""
-        if number.value is None or holds_zero(number) is not False:
+        """``warn`` for a notable difference, ``bad`` for a strong one, where its interval leaves 0."""
+        number = self.difference(run, bias)
+        if number.value is None or not self.is_fair(run, bias) or holds_zero(number) is not False:
             return ""
         notable, strong = limits(bias, self.kind)
         distance = abs(number.value) + 1e-12
         return "bad" if distance >= strong else "warn" if distance >= notable else ""
+
+    def is_fair(self, run: int | None, bias: str) -> bool:
+        """Whether it is a judge that can be held to people. What answers deserve is in a position that was measured in
+        one order, and not in that of people, where theirs is known.
+        """
+        row = self.rows.get((run, bias))
+        if row is None or run is None:
+            return False
+        return not (bias == "position" and row.detail.method == ONE_ORDER and self.knows_people(bias))
 
     def needs_no_skill(self, run: int | None) -> bool:
         return run in self.runs and self.runs[run].judge.is_baseline
@@ -274,7 +279,8 @@ def _not_apart(biases: Biases) -> Iterator[SafeString]:
     for bias in biases.measured:
         if not biases.knows_people(bias):
             continue
-        alike = [run for run in biases.judges if holds_zero(biases.difference(run, bias))]
+        fair = [run for run in biases.judges if biases.is_fair(run, bias)]
+        alike = [run for run in fair if holds_zero(biases.difference(run, bias))]
         if alike:
             several = f"{in_words(len(alike))} of {in_words(len(biases.judges))} judges are"
             who = f"{biases.label(alike[0])} is" if len(alike) == 1 else several
@@ -286,7 +292,7 @@ def _none_apart(biases: Biases) -> SafeString:
     could = []
     for run, bias in biases.rows:
         number = biases.difference(run, bias)
-        if run in biases.judges and holds_zero(number) is not None and number.se:
+        if run in biases.judges and biases.is_fair(run, bias) and holds_zero(number) is not None and number.se:
             counted = [of.n for of in (biases.told(run, bias), biases.people(bias)) if of.n]
             could.append((detectable(number.se), min(counted, default=0)))
     if not could:
