@@ -31,6 +31,7 @@ urlpatterns = [
     path("juries/new/", runs.jury_new, name="jury-new"),
     path("judges/new/", judges.judge_new, name="judge-new"),
     path("judges/<int:pk>/", judges.judge_detail, name="judge-detail"),
+    path("judges/<int:pk>/maker/", judges.judge_maker, name="judge-maker"),
     path("judges/<int:pk>/probe/", judges.judge_probe, name="judge-probe"),
     path("judgments/", judgments.judgment_list, name="judgment-list"),
     path("judgments/export/", judgments.judgment_export, name="judgment-export"),

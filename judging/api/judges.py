@@ -14,7 +14,7 @@ from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from judging.api import Resource
 from judging.endpoints.inputs import JudgeIn
-from judging.endpoints.judges import add_judge
+from judging.endpoints.judges import add_judge, name_maker
 from judging.endpoints.probing import probe_judge
 from judging.inputs import fields_of
 from judging.models import Judge, PromptTemplate
@@ -90,6 +90,9 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
         """Change a judge's limits, prices, key or how it is reached; runs that start afterwards use them. For staff."""
         judge = self.get_object()
         given = sent(request, JudgeChanges, partial=True)
+        if not judge.base_url and set(given) == {"family"}:
+            with conflicts(BadInput):
+                return self.responded(name_maker(judge=judge, **given))
         if not judge.base_url:
             raise Conflict({"detail": f"{judge} has no endpoint."})
         replaced = {"key_env"} if given.get("key") else set()

@@ -119,6 +119,23 @@ def add_judge(
     return existing
 
 
+LONGEST_FAMILY = 100  # characters, as its column
+
+
+def name_maker(*, judge: Judge, family: str) -> Judge:
+    """Whose model a judge is: answers of models of the same family are its own. An imported judge has one, too. Raises
+    BadInput.
+    """
+    family = as_stored(family)
+    if judge.is_baseline:
+        raise BadInput(f"{judge.name} is a baseline: it is nobody's model.", "family")
+    if len(family) > LONGEST_FAMILY:
+        raise BadInput("The name of a maker is too long.", "family")
+    judge.family = family
+    judge.save(update_fields=["family"])
+    return judge
+
+
 REACHED = ("key_env", "key_header", "query", "headers")  # what is sent to the address beside the model's name
 # What calls send already, or what would change how they are carried.
 OWN_HEADERS = re.compile(

@@ -55,6 +55,16 @@ def judge_new(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 @requires("write-judging")
+def judge_maker(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Say whose model it is, of any judge: what was imported has no other page to say it on."""
+    words = "Boards of biases compare it with its maker's models from now on."
+    judge, family = get_object_or_404(Judge, pk=pk), request.POST.get("family", "")
+    act(request, judges.name_maker, words if family.strip() else "It has no maker now.", judge=judge, family=family)
+    return redirect("judging:judge-detail", pk)
+
+
+@require_POST
+@requires("write-judging")
 def judge_probe(request: SignedInRequest, pk: int) -> HttpResponse:
     """Test with a few short calls what its endpoint can do."""
     words = "The test results are stored; runs that start from now on use them."

@@ -139,6 +139,7 @@ TABLE = {
     "judging:run-withhold": STAFF,
     "judging:judge-new": STAFF,
     "judging:judge-detail": READERS,
+    "judging:judge-maker": STAFF,
     "judging:judge-probe": STAFF,
     "judging:collect-new": STAFF,
     "judging:attack-new": STAFF,

@@ -294,7 +294,16 @@ def test_what_nobody_measured_is_no_column_but_a_line_and_curators_can_name_the_
     assert "own family, no judge's maker is named" in html
     assert "Name the makers" not in html
     judge = Judge.objects.get(name="keen")
-    assert f'href="/judging/judges/new/?from={judge.pk}">Name the makers</a>' in page_of(client_of("curator"))
+    curator = client_of("curator")
+    assert f'href="/judging/judges/{judge.pk}/#maker">Name the makers</a>' in page_of(curator)
+    EvaluatedModel.objects.filter(name="Cedar").update(family="conifer")
+    said = curator.post(f"/judging/judges/{judge.pk}/maker/", {"family": "conifer"}, follow=True)
+    assert 'value="conifer"' in said.content.decode()
+    assert "<b>Own family</b>" in page_of(client)
+    assert client_of("researcher").post(f"/judging/judges/{judge.pk}/maker/", {"family": "x"}).status_code == 403
+    sent = {"family": "none"}
+    answer = curator.patch(f"/api/v1/judges/{judge.pk}/", sent, content_type="application/json")
+    assert answer.json()["family"] == "none"
 
 
 def test_without_an_interval_there_is_no_sentence_but_the_reason(brought, client):

@@ -58,7 +58,7 @@ DOES = {
     "length": ("rewards longer answers", "rewards shorter answers"),
     "self": ("lifts its own maker's models", "holds its own maker's models down"),
 }
-ON = {"position": "the order shown", "length": "length", "self": "their own family"}
+ON = {"position": "the order shown", "length": "length", "self": "own family"}
 AGAINST_PEOPLE = ("self", "high_score")  # measured as a difference from people already
 WIDE = 340
 ROW = 54  # pixels
@@ -342,7 +342,7 @@ def _makers(address: Address, biases: Biases) -> str:
     unnamed = [biases.runs[run].judge for run in biases.judges if not biases.runs[run].judge.family]
     if "self" not in biases.missing or not unnamed or not address.may("write-judging"):
         return ""
-    return f"{reverse('judging:judge-new')}?from={unnamed[0].pk}"
+    return f"{reverse('judging:judge-detail', args=[unnamed[0].pk])}#maker"
 
 
 # ---- the table ----
