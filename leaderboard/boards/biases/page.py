@@ -310,8 +310,10 @@ def _reason(biases: Biases) -> str:
     for (run, bias), row in biases.rows.items():
         if run in biases.judges and bias in biases.measured:
             reasons[biases.difference(run, bias).reason or row.detail.reason or "not measured"] += 1
-    most = [reason for reason, _ in reasons.most_common(1)]
-    return "".join(f"No finding here, for no number of a judge has an interval: {reason}." for reason in most)
+    if not reasons:
+        return ""
+    ((most, _),) = reasons.most_common(1)
+    return f"No finding here, for no number of a judge has an interval: {most}."
 
 
 def _marked(kind: Kind) -> dict[str, str]:
