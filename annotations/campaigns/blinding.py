@@ -57,7 +57,8 @@ def _note(items: QuerySet[Item], is_blind: Q | Exists) -> None:
     places.filter(item__in=opened.values("pk")).update(opened_at=database.now())
     opened.update(blind=False, blind_since=None)
     items.filter(is_blind, blind=False).update(blind=True)
-    since = _keeping_blind().order_by("asked_since").values("asked_since")[:1]
+    # Of a round of which nobody knows when it was opened, nothing is known to have been said before it.
+    since = _keeping_blind().order_by(F("asked_since").asc(nulls_first=True)).values("asked_since")[:1]
     moved = items.filter(is_blind).annotate(since=Subquery(since))
     moved.exclude(blind_since=F("since")).exclude(blind_since=None, since=None).update(blind_since=Subquery(since))
 

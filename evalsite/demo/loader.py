@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Min
 from django.utils import timezone
 
 from accounts.models import User
@@ -25,7 +25,7 @@ from annotations.assignment.gold import GoldVerdict, mark_all_gold
 from annotations.assignment.leases import next_assignment, presented_order
 from annotations.assignment.material import material_for
 from annotations.campaigns.actions import deal, make_campaign
-from annotations.campaigns.blinding import open_finished
+from annotations.campaigns.blinding import note_blind_in, open_finished
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.sampling import KEYS, Plan
 from annotations.labels.actions import submit_label
@@ -274,6 +274,14 @@ def _played(campaign: Campaign, *, person: User) -> None:
     for campaign_item in campaign.campaign_items.all():
         campaign_item.position = order.index(campaign_item.item_id)
         campaign_item.save(update_fields=["position"])
+    if campaign.name in IN_PROGRESS:
+        _opened(campaign, campaign.labels.aggregate(first=Min("created_at"))["first"])
+
+
+def _opened(campaign: Campaign, at: datetime) -> None:
+    """The round was opened then, before its first label."""
+    campaign.campaign_items.update(asked_since=at)
+    note_blind_in(campaign)
 
 
 def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
@@ -310,6 +318,7 @@ def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
             )
             now += timedelta(seconds=row["seconds"] + 4)
             submit_label(assignment=shown, verdict={name: row[name] for name in about}, now=now, seconds=row["seconds"])
+    _opened(campaign, datetime(2026, 11, 19, 18, tzinfo=ZONE))
     open_finished(campaign=campaign, by=None, now=timezone.now())
 
 
