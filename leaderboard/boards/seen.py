@@ -55,6 +55,10 @@ def models(scope: Scope) -> ModelsBoard:
     return replace(board, notes=[*board.notes, *under_way]) if under_way else board
 
 
+class OfRounds(str):
+    """A note about what a board counts while rounds are open."""
+
+
 def _under_way(scope: Scope) -> list[str]:
     """What the numbers of a view count of items that people label blind, and of labels in hidden splits: why a board
     counts more or fewer items when a campaign opens or closes. It says nothing that a label of an open round moves.
@@ -79,7 +83,7 @@ def _under_way(scope: Scope) -> list[str]:
     if first:
         which = f"{number_of(first, 'item')} {_are(first)} being labelled {until}"
         notes.append(f"{which}, and {'counts' if first == 1 else 'count'} when that round closes.")
-    return [*notes, *_of_hidden_splits(scope, asked, counted)]
+    return [OfRounds(note) for note in (*notes, *_of_hidden_splits(scope, asked, counted))]
 
 
 def _are(n: int) -> str:

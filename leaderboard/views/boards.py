@@ -305,7 +305,8 @@ SHOWN = (AS_PUBLISHED, seen.SIMULATED, seen.PARTLY_SIMULATED, seen.HELD_OUT)  # 
 
 def _notes(board: JudgesBoard, page: judges_page.JudgesPage) -> list[str]:
     shown = [row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)]
-    return [*(note for note in board.notes if note in SHOWN), *without_interval(shown)]
+    told = (note for note in board.notes if note in SHOWN or isinstance(note, seen.OfRounds))
+    return [*told, *without_interval(shown)]
 
 
 def _judges_context(address: Address, sight: Sight, board: JudgesBoard) -> dict[str, Any]:
@@ -464,7 +465,10 @@ def _agreement_context(address: Address, sight: Sight, board: AgreementBoard) ->
         "plot": address.plot("agreement"),
         "rule": provenance.rule_of(scope),
         "counted": agreement_page.counted(board),
-        "notes": without_interval(row.value for row in board.rows if row.metric == page.metric),
+        "notes": [
+            *(note for note in board.notes if isinstance(note, seen.OfRounds)),
+            *without_interval(row.value for row in board.rows if row.metric == page.metric),
+        ],
         "board": board,
         "key": agreement_page.KEY if scope.names else agreement_page.KEY_OF_PSEUDONYMS,
     }

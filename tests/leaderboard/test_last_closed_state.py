@@ -127,9 +127,10 @@ def test_a_label_that_is_changed_while_another_round_is_open_counts_as_it_was(vo
 def test_a_board_says_as_of_when_it_stands_and_until_when(voted, client_of):
     due = timezone.now().date().replace(year=2031)
     again(voted, due=due)
-    page = flat(client_of("anonymous").get("/leaderboards/grove/models/"))
-    assert f"As of {timezone.now():%-d %b %Y}, the last closed state: " in page
-    assert f"are being labelled again until {due:%-d %b %Y}, and what is said of these now counts when that" in page
+    for what in BOARDS:
+        page = flat(client_of("anonymous").get(f"/leaderboards/grove/{what}/"))
+        assert f"As of {timezone.now():%-d %b %Y}, the last closed state: " in page
+        assert f"are being labelled again until {due:%-d %b %Y}, and what is said of these now counts when that" in page
 
 
 def test_what_was_never_labelled_before_counts_when_its_round_closes(voted, client_of):
@@ -177,3 +178,24 @@ def test_the_list_behind_a_number_prints_that_number_and_what_of_it_is_hidden(vo
         listed = flat(visitor.get("/leaderboards/grove/votes/", {"model": row["model"]}))
         assert f"{row['wins']:.0f} won of {row['n']} = {100 * row['win_rate']:.1f}%" in listed
         assert "are hidden" not in listed
+
+
+def test_no_level_of_judges_is_about_few_items_that_people_label_blind(voted, client_of):
+    """Of the 36 samples twelve are labelled again, six in each of two levels: the whole counts them, no level does."""
+    open_levels = cells(client_of("anonymous"))
+    keys = [f"s{n:02}" for n in range(12)]
+    make_campaign(name="Part", benchmark=voted, protocol="pair", plan=Plan(how="keys", keys=tuple(keys)))
+    levels = Item.objects.filter(blind=True).values_list("sample__capability__path", flat=True)
+    assert len(set(levels)) > 1
+    during = cells(client_of("anonymous"))
+    outside = Item.objects.filter(blind=False, labels__isnull=False)
+    for level, n in during.items():
+        assert n <= outside.filter(sample__capability__path__startswith=level).distinct().count()
+    assert sum(during.values()) < sum(open_levels.values())
+
+
+def cells(client):
+    """How many pairs the first judge's levels are about, by level."""
+    page = client.get("/leaderboards/grove/judges/").context["board"]
+    of_metric = page.against["majority"].cells["agreement"]
+    return {level: value.n for level, value in of_metric[max(of_metric)].items()}

@@ -15,7 +15,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.boards.judges.over_sets import are_apart, by_data_set
 from leaderboard.boards.judges.ranks import ItemSums, LevelValue
-from leaderboard.hidden import counted_judgments, counted_reviews
+from leaderboard.hidden import counted_judgments, counted_reviews, in_parts
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import MEAN, POOLED, Scope
@@ -171,6 +171,9 @@ def _board(comparison: "Comparison") -> JudgesBoard:
     if labelled["dataset"].nunique() > 1:
         items, labelled = (frame.assign(level=frame["dataset"].astype(str)) for frame in (items, labelled))
         levels = sorted(labelled["level"].unique())
+    told = pd.Series(in_parts(scope, labelled.rename_axis("item").reset_index(), by="level"), index=labelled.index)
+    items = items.assign(level=items["level"].where(told.reindex(items.index, fill_value=True)))
+    labelled = labelled.assign(level=labelled["level"].where(told))
     references = {MAJORITY: comparison.aggregated(labels), INDIVIDUALS: comparison.one_by_one()}
     tables = {name: ItemSums(scope.kind.metrics, over_sets(scope, labelled)) for name in REFERENCES}
     rows: list[JudgeRow] = []
@@ -183,7 +186,7 @@ def _board(comparison: "Comparison") -> JudgesBoard:
             by_dataset = comparison.by_dataset(paired, verdicts, replies, runs[-1])
             rows += _rows(scope, runs[-1], reference, truth, paired, by_dataset)
             tables[reference].add(runs[-1].pk, over_sets(scope, paired), ranked=not runs[0].judge.baseline)
-    labelled_levels = set(labelled["level"])
+    labelled_levels = set(labelled["level"].dropna())
     return JudgesBoard(
         rows,
         comparison.notes,

@@ -46,7 +46,7 @@ class ItemSums:
         self.blocks = Blocks.of(items["group"].to_numpy())
         self.block = pd.Series(self.blocks.codes, index=items.index)
         self.metrics = {metric.name: metric for metric in metrics if metric.terms and metric.of_sums}
-        self.levels = sorted(items["level"].unique())
+        self.levels = sorted(items["level"].dropna().unique())  # an item of which no part may tell has none
         self.sets = sorted(items["dataset"].unique())
         self.judges: dict[int, _Summed] = {}
 
@@ -63,7 +63,7 @@ class ItemSums:
 
     def _summed(self, frame: pd.DataFrame, part: "pd.Series[str]", parts: list[str]) -> dict[str, FloatArray]:
         """By metric, the sums (blocks, parts, K) of the rows that lie in one of ``parts``."""
-        frame = frame.assign(part=pd.Index(parts).get_indexer(part.astype(str)))
+        frame = frame.assign(part=pd.Index(parts).get_indexer(part.astype(object)))
         frame = frame[frame["part"] >= 0]
         size = max(len(parts), 1)
         at = self.block.reindex(frame["item"]).to_numpy(np.int64) * size + frame["part"].to_numpy(np.int64)
