@@ -363,16 +363,20 @@ def as_told(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_parts(scope: Scope, rows: pd.DataFrame, by: str) -> BoolArray:
-    """Which rows, by their column ``item``, the parts that the column ``by`` names are made of: none on items of hidden
-    splits, since a part of these can be about few, and of items that people label blind those of parts that are about
-    many.
+    """Which rows, by their column ``item`` or ``sample``, the parts that the column ``by`` names are made of: none on
+    items of hidden splits, since a part of these can be about few, and of items that people label blind those of parts
+    that are about many.
     """
     if not counts_sealed(scope):
         return np.ones(len(rows), dtype=np.bool_)
     blind = blind_items(scope.benchmark)
-    sample = rows["item"].map(blind)
+    if "item" not in rows:
+        sample = rows["sample"].where(rows["sample"].isin(blind.values()))
+        sealed = rows["sample"].isin(sealed_samples(scope.benchmark) - set(blind.values()))
+    else:
+        sample = rows["item"].map(blind)
+        sealed = rows["item"].isin(sealed_items(scope.benchmark) - blind.keys())
     many = sample.groupby(rows[by].to_numpy(), observed=True).transform("nunique") >= MIN_SAMPLES
-    sealed = rows["item"].isin(sealed_items(scope.benchmark) - blind.keys())
     return np.asarray(~sealed & (sample.isna() | many))
 
 

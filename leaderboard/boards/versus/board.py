@@ -21,6 +21,7 @@ from leaderboard.boards.models import keyed
 from leaderboard.boards.models import scores as board_of_scores
 from leaderboard.boards.models.controlled import strengths
 from leaderboard.boards.models.pairs import Battle
+from leaderboard.hidden import in_parts
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -113,6 +114,7 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = S
     names = votes.level_names(scope)
     if "dataset" in frame and frame["dataset"].nunique() > 1:
         frame, names = frame.assign(level=frame["dataset"]), sorted(frame["dataset"].unique())
+    frame = frame[in_parts(scope, frame.reset_index(), by="level")]
     levels = []
     for level in names:
         rows = frame[frame["level"] == level]
