@@ -41,7 +41,7 @@ from evalsite.demo.drafts import load_drafts
 from judging import protocols
 from judging.extras.juries import make_jury
 from judging.judgments import releases
-from judging.models import Judge, Run
+from judging.models import Judge, Judgment, Run
 from judging.runs.actions import start_run
 from leaderboard import editions
 from leaderboard.boards import seen
@@ -214,6 +214,8 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
         _played(campaign, person=people["annotator"])
     runs = list(Run.objects.filter(benchmark=benchmark, judge__simulated=True).select_related("judge"))
     make_jury(name=JURY, runs=runs, by=people["curator"])
+    # Judges had judged all before the rounds were opened, so that boards count it while these go on.
+    Judgment.objects.filter(run__benchmark=benchmark).update(created_at=FROZEN[0] - timedelta(days=3))
     steady = next(run for run in runs if run.judge.name == STEADY)
     releases.propose(run=steady, by=people["admin"])
     proposed = list(steady.releases.order_by("pk").values_list("judgment", flat=True))

@@ -557,7 +557,7 @@ def test_single_verdicts_about_a_hidden_split_are_for_staff(voted, client_of):
         assert keys[1], path
         assert not any(key >= "s24" for key in keys[1]), path
     votes = "/leaderboards/grove/votes/?model=Alder"
-    assert "of a hidden split or still labelled blind: only sums are shown" in flat(researcher.get(votes))
+    assert "of a hidden split or labelled blind: only sums are shown" in flat(researcher.get(votes))
     assert "of a hidden split" not in flat(staff.get(votes))
     compare = f"/leaderboards/grove/compare/?a=majority&b=run-{run}&split=test"
     assert "s24" not in flat(researcher.get(compare))
