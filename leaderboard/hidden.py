@@ -14,7 +14,7 @@ import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet
 
-from annotations.models import Campaign, Label, LabelQuerySet, LabelRevision
+from annotations.models import Campaign, CampaignItem, Label, LabelQuerySet, LabelRevision
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample, Submission
@@ -281,20 +281,22 @@ def blind_items(benchmark: Benchmark) -> dict[int, int]:
     return until_changed(key, read, benchmark=benchmark.pk, votes=False)
 
 
-def blind_since(benchmark: Benchmark) -> datetime | None:
-    """Since when boards stand still, as far as people label its items blind: when the earliest of these rounds was
-    opened. None where nobody does.
+def blind_since(scope: Scope) -> datetime | None:
+    """Since when boards of the view's kind stand still, as far as people label its items blind: when the earliest of
+    these rounds was opened. None where nobody does.
     """
-    found: datetime | None = Item.objects.filter(blind=True, sample__benchmark=benchmark).aggregate(
-        since=Min("blind_since")
-    )["since"]
-    return found
+    blind = Item.objects.filter(blind=True, kind=scope.kind.item_kind, sample__benchmark=scope.benchmark)
+    since: datetime | None = blind.aggregate(first=Min("blind_since"))["first"]
+    return since
 
 
-def until_closed(benchmark: Benchmark) -> str:
-    """Until when, in words: the last day of the rounds that are open on it, if that is known."""
-    rounds = Campaign.objects.filter(benchmark__slug=benchmark.slug, blind=True, state__in=Campaign.GOING)
-    ends = list(rounds.order_by().values_list("due", flat=True).distinct())
+def until_closed(scope: Scope) -> str:
+    """Until when, in words: the last day of the rounds that are open on them, if that is known."""
+    places = CampaignItem.objects.filter(item__blind=True, item__kind=scope.kind.item_kind)
+    rounds = places.filter(
+        campaign__benchmark__slug=scope.benchmark.slug, campaign__blind=True, campaign__state__in=Campaign.GOING
+    )
+    ends = list(rounds.order_by().values_list("campaign__due", flat=True).distinct())
     known = [end for end in ends if end]
     return f"until {max(known):%-d %b %Y}" if known and known == ends else "until the round closes"
 

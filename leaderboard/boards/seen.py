@@ -71,10 +71,10 @@ def _under_way(scope: Scope) -> list[str]:
     before = _labelled(counted_labels(everything, every=True).filter(exposure.said_before()))
     again, few = len(counted & blind), len((before & asked & blind) - counted)
     first = len(asked & blind) - again - few
-    until = until_closed(scope.benchmark)
+    until = until_closed(scope)
     notes = []
     if again:
-        since = f"As of {blind_since(scope.benchmark):%-d %b %Y}, the last closed state"
+        since = f"As of {blind_since(scope):%-d %b %Y}, the last closed state"
         which = f"{number_of(again, 'item')} {_are(again)} being labelled again {until}"
         notes.append(f"{since}: {which}, and what is said of these now counts when that round closes.")
     if few:

@@ -699,9 +699,11 @@ def of_people(scope: Scope) -> Outcomes:
 
 
 def _first_asked_now() -> Q:
-    """The places of which the last closed state of blind items knows nothing: of rounds that go on and never closed."""
+    """The places of which the last closed state of blind items knows nothing: of rounds that were opened on them since
+    and never closed before.
+    """
     never_closed = Q(campaign__closed_at=None) | Q(campaign__closed_at__gte=F("item__blind_since"))
-    return never_closed & Q(item__blind=True, campaign__blind=True, asked_since__isnull=False)
+    return never_closed & Q(item__blind=True, campaign__blind=True, asked_since__gte=F("item__blind_since"))
 
 
 def _one_vote(scope: Scope, labels: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import close_campaign, make_campaign, open_campaign
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.sampling import Plan
 from annotations.labels.actions import change_label, submit_label
@@ -199,3 +200,16 @@ def cells(client):
     page = client.get("/leaderboards/grove/judges/").context["board"]
     of_metric = page.against["majority"].cells["agreement"]
     return {level: value.n for level, value in of_metric[max(of_metric)].items()}
+
+
+def test_what_a_round_has_opened_counts_with_what_it_asked_when_another_round_asks_for_it_again(voted, boards):
+    """Its finished items were open to all, and so in the last closed state of the next round."""
+    Label.objects.all().delete()
+    CampaignItem.objects.all().delete()
+    first, annotator = again(voted, overlap=1)
+    label_some(first, annotator, lambda: "left", most=500)
+    open_finished(campaign=first, by=None, now=timezone.now())
+    before = boards("anonymous")["models"]
+    assert [row["coverage"] for row in before] == [1.0] * len(before) != []
+    make_campaign(name="Second", benchmark=voted, protocol="pair")
+    assert boards("anonymous")["models"] == before

@@ -182,7 +182,7 @@ def votes_of(
         table = table[table[outcome] > 0]
     worst = table.groupby("sample")["differ"].transform("max")
     table = table.assign(worst=-worst).sort_values(["worst", "sample", "item"], kind="stable")
-    until = "" if for_good or not sealed.any() else until_closed(scope.benchmark)
+    until = "" if for_good or not sealed.any() else until_closed(scope)
     return VoteList(table, shown, every, int(sealed.sum()), many, until, others, parts)
 
 
