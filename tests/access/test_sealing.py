@@ -24,7 +24,7 @@ from annotations.campaigns.blinding import note_blind_in, open_finished
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from annotations.labels.agreement import label_rows
-from annotations.models import Annotator, Label
+from annotations.models import Label
 from bank import exposure
 from bank.criteria import Criterion
 from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, Submission, with_answers
@@ -573,11 +573,10 @@ def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the
     true = [place_of_gold(campaign, person, block) for person, block in blocks]
     right = sum(guess == place for guess, place in zip(public, true, strict=True))
     at_chance(right, len(blocks), 1 / size, "places of hidden gold from the seed")
-    annotator = Annotator.objects.get(person=people["annotator"])
-    right = 0
-    for pk in Item.objects.values_list("pk", flat=True):
+    right, items = 0, range(1, 1001)  # of fixed numbers: those of the database are another draw each time
+    for item in items:
         order = list(range(2))
-        random.Random(hashlib.sha256(f"{campaign.seed}:{pk}:{annotator.pk}".encode()).digest()).shuffle(order)
-        shown = presented_order(seed=campaign.seed, item_id=pk, annotator_id=annotator.pk, size=2)
+        random.Random(hashlib.sha256(f"7:{item}:3".encode()).digest()).shuffle(order)
+        shown = presented_order(seed=7, item_id=item, annotator_id=3, size=2)
         right += "".join(map(str, order)) == shown
-    at_chance(right, SECRETS, 1 / 2, "sides from the seed")
+    at_chance(right, len(items), 1 / 2, "sides from the seed")
