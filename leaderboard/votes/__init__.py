@@ -636,11 +636,11 @@ def labels_of(scope: Scope, *, every: bool = False) -> pd.DataFrame:
         rows = rows.filter(campaign__name=scope.campaign)
     columns = ["item", "annotator", "choice", "preference"]
     values = rows.order_by("pk").values_list("pk", "item_id", "annotator_id", "choice", "preference")
-    frame = pd.DataFrame(values, columns=["label", *columns])
-    for label, of_then in earlier_versions(scope, rows).items():
-        for name in ("choice", "preference"):
-            frame.loc[frame["label"] == label, name] = of_then.get(name)
-    frame = frame.drop(columns="label")
+    frame = pd.DataFrame(values, columns=["label", *columns]).set_index("label")
+    if earlier := earlier_versions(scope, rows):
+        of_then = pd.DataFrame.from_dict(earlier, orient="index").reindex(columns=columns[2:])
+        frame.loc[of_then.index, columns[2:]] = of_then
+    frame = frame.reset_index(drop=True)
     if frame["preference"].isna().all():
         frame = frame.drop(columns="preference")
     # The same person in two campaigns: the first label on the item counts, so that nobody votes twice.
