@@ -653,6 +653,8 @@ def decoys_of(scope: Scope) -> set[int]:
     """
     places = CampaignItem.objects.filter(decoy=True, campaign__benchmark=scope.benchmark)
     places = places.filter(campaign__name=scope.campaign) if scope.campaign else places
+    if not scope.staff:  # which are decoys of an open round would be told by how boards move
+        places = places.exclude(_first_asked_now())
     return set(places.order_by().values_list("item", flat=True))
 
 

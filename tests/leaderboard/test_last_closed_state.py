@@ -213,3 +213,20 @@ def test_what_a_round_has_opened_counts_with_what_it_asked_when_another_round_as
     assert [row["coverage"] for row in before] == [1.0] * len(before) != []
     make_campaign(name="Second", benchmark=voted, protocol="pair")
     assert boards("anonymous")["models"] == before
+
+
+def test_no_board_of_single_labels_tells_what_an_open_round_gives_to_everybody(voted, client_of):
+    """Labels on decoys count as one vote, so that nobody finds the gold among them: of rounds that have closed."""
+
+    def told():
+        visitor = client_of("anonymous")
+        return rows_of(visitor, "models", source="individuals"), rows_of(visitor, "judges")
+
+    before = told()
+    assert before[0]
+    campaign, _ = again(voted)
+    places = CampaignItem.objects.filter(campaign=campaign)
+    places.filter(pk__in=list(places.values_list("pk", flat=True)[:60])).update(decoy=True)
+    assert told() == before
+    close_campaign(campaign=campaign, now=timezone.now())
+    assert told() != before
