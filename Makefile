@@ -45,8 +45,6 @@ run: setup
 	@exec $(BIN)/python manage.py serve
 
 # Both rounds run whatever the first one finds, and the last lines tell which of them failed.
-# The tests start many processes: what Python has compiled is kept, whatever the environment says.
-test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/dev
 	@$(BIN)/python -m pytest; first=$$?; $(BIN)/python -m tests.on_postgres; second=$$?; \
 	test $$first = 0 || echo "The first round, on SQLite, failed ($$first)."; \

@@ -22,30 +22,18 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = (
-    *("asyncio", "email.mime.text", "http.client", "logging.config", "multiprocessing", "zipfile"),
-    *(
-        "aiohttp",
-        "cryptography.fernet",
-        "django.core.management",
-        "django.db.models",
-        "django.forms",
-        "django.template",
-    ),
-    *(
-        "django.template",
-        "environ",
-        "genai_prices",
-        "jinja2",
-        "jiter",
-        "markdown_it",
-        "nh3",
-        "numpy",
-        "openai",
-        "orjson",
-        "pandas",
-    ),
-    *("PIL.Image", "platformdirs", "pydantic", "rapidfuzz", "rich.table", "scipy.optimize"),
-    *("scipy.stats", "uvloop", "yaml", "yarl"),
+    *("asyncio", "concurrent.futures.process", "ctypes", "email.mime.text", "html", "http.client", "logging.config"),
+    *("multiprocessing", "smtplib", "statistics", "timeit", "tomllib", "unittest", "wsgiref.simple_server", "zipfile"),
+    *("django.contrib.auth.hashers", "django.contrib.postgres.fields", "django.contrib.staticfiles.finders"),
+    *("django.core.mail", "django.core.management", "django.core.paginator", "django.db.backends.postgresql.base"),
+    *("django.db.migrations.executor", "django.db.models", "django.forms", "django.template"),
+    *("django.template.loader_tags", "django.test.client", "django.views.decorators.cache", "django.views.generic"),
+    *("aiohttp", "cryptography.fernet", "cryptography.hazmat.primitives.ciphers.aead", "environ", "genai_prices"),
+    *("inflection", "jinja2.meta", "jinja2.sandbox", "jiter", "markdown_it", "nh3", "numpy", "openai", "orjson"),
+    *("pandas", "PIL.Image", "PIL.ImageDraw", "PIL.ImageFont", "PIL.ImageOps", "platformdirs", "psycopg", "pydantic"),
+    *("pygments.formatters.html", "pygments.lexers", "rapidfuzz", "resvg_py"),
+    *("requests", "rich.console", "rich.progress", "rich.table", "scipy.optimize", "scipy.stats", "uritemplate"),
+    *("uvloop", "yaml", "yarl"),
 )
 _served: dict[str, "subprocess.Popen[bytes]"] = {}
 
@@ -155,7 +143,9 @@ def _serve(parent: int) -> list[str]:
     """Returns in each forked process, as what its program is to be run as; ends with the parent."""
     for name in PACKAGES:
         importlib.import_module(name)
+    assert "sqlite3" not in sys.modules  # evalsite says which one it takes
     gc.freeze()
+    gc.set_threshold(200_000, 50, 100)  # as in conftest.py
     server = socket.socket(fileno=os.dup(0))
     server.settimeout(5)
     while os.getppid() == parent:

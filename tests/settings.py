@@ -1,8 +1,12 @@
 """Settings of the tests: fixed keys, a data folder of their own, SQLite unless TEST_DATABASE_URL names another."""
 
 import os
+import sys
 import tempfile
 
+# The tests start hundreds of processes: what Python has compiled is kept for them, whatever the environment says.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("SECRET_KEY", "tests-only-" + "x" * 50)
 os.environ.setdefault("CRITERIA_KEYS", "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=")
 os.environ["EVALSITE_DATA"] = tempfile.mkdtemp(prefix="evalsite-tests-")
@@ -13,7 +17,7 @@ os.environ.setdefault("JUDGE_HOSTS", "127.0.0.1,localhost")
 os.environ["SSL_REDIRECT"] = "false"
 os.environ["ANONYMOUS_PER_MINUTE"] = "0"  # a test asks more in a minute than people do
 
-from evalsite.settings import *  # noqa: F403
+from evalsite.settings import *  # noqa: E402, F403
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False  # the live server speaks HTTP
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
