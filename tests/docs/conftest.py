@@ -10,6 +10,7 @@ import pytest
 from tests import forks
 from tests.docs.local_models import ollama, vllm
 from tests.docs.pages import ROOT
+from tests.judging.outside import with_tables
 from tests.judging.server import Server
 from tests.operations.served import free_port, wait_for
 
@@ -68,6 +69,9 @@ def reader(tmp_path_factory):
     with Server(vllm("Qwen/Qwen2.5-7B-Instruct")) as first, Server(ollama("llama3.2")) as second:
         addresses = {":8000": free_port(), ":8001": first.port, ":11434": second.port}
         found = Reader(folder, folder / "data", addresses)
+        keys = forks.run(["-c", "import django; django.setup()"], environment=found.environment)
+        assert keys.returncode == 0, keys.stderr
+        with_tables(folder / "data" / "evalsite.sqlite3", key=False)
         prepared = forks.run(["-c", PREPARED], environment=found.environment)
         assert prepared.returncode == 0, prepared.stderr
         with serving(found, addresses[":8000"], folder / "log"):

@@ -134,8 +134,10 @@ def installation(folder: Path):
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def with_tables(database: Path) -> None:
-    """Make an SQLite database that is not there yet, with its tables: a copy of the first one of this run."""
+def with_tables(database: Path, *, key: bool = True) -> None:
+    """Make an SQLite database with its tables and nothing in them: a copy of the first one of this run, with the key of
+    the installation that goes with CRITERIA_KEYS, or as it is before it has one.
+    """
     with _alone() as kept:
         if not (made := kept / "tables.sqlite3").exists():
             making = kept / "making.sqlite3"
@@ -145,6 +147,9 @@ def with_tables(database: Path) -> None:
             making.rename(made)
     database.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(made, database)
+    if not key:
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("DELETE FROM accounts_installationkey")
 
 
 def postgres_with_tables(name: str) -> None:

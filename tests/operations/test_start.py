@@ -226,6 +226,8 @@ RUNS = "from judging.models import Run; answer = list(Run.objects.values_list('s
 def test_nothing_follows_the_sign_ins_of_a_local_installation_but_what_goes_wrong(fresh, tmp_path):
     for name in ("ALLOWED_HOSTS", "SECRET_KEY", "CRITERIA_KEYS", "DATABASE_URL"):
         fresh.environment.pop(name, None)
+    fresh.manage("check")  # makes the keys
+    with_tables(tmp_path / "data" / "evalsite.sqlite3", key=False)
     fresh.manage("migrate", "-v0")
     fresh.ask(A_RUN)
     port = free_port()
