@@ -80,6 +80,17 @@ def start(arguments: list[str], *, environment: dict[str, str], out: IO[str] | N
     return process
 
 
+def talk(arguments: list[str], *, environment: dict[str, str]) -> "Forked":
+    """As ``subprocess.Popen([sys.executable, *arguments], cwd=ROOT, text=True)`` with pipes to it and from it."""
+    from_us, to_it = os.pipe()
+    from_it, to_us = os.pipe()
+    process = Forked(address(), arguments, str(ROOT), environment, [from_us, to_us, 2])
+    os.close(from_us)
+    os.close(to_us)
+    process.stdin, process.stdout = os.fdopen(to_it, "w"), os.fdopen(from_it)
+    return process
+
+
 class Forked:
     """What tests ask of a ``subprocess.Popen``, of a process that a server has forked."""
 
@@ -87,6 +98,7 @@ class Forked:
         self, server: str, arguments: list[str], folder: str, environment: dict[str, str], files: list[int]
     ) -> None:
         self.args, self.returncode = arguments, None
+        self.stdin: IO[str] | None = None
         self.stdout: IO[str] | None = None
         self.stderr: IO[str] | None = None
         self._answers = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -112,6 +124,8 @@ class Forked:
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """What it said until its end, by both pipes; nothing by those that are closed."""
+        if self.stdin is not None:
+            self.stdin.close()
         said = {}
 
         def read(name: str) -> None:

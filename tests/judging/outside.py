@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -56,7 +55,7 @@ class Installation:
             "PYTHONPATH": str(ROOT),
         }
         self.environment.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # of the tests' own process, where a browser ran
-        self._helper: subprocess.Popen[str] | None = None
+        self._helper: forks.Forked | None = None
 
     def start(self, *command: str, ahead: float = 0, **environment: str) -> forks.Forked:
         """Start ``manage.py COMMAND``, with more in its environment; its output comes by pipes. Its clock may be some
@@ -97,8 +96,7 @@ class Installation:
     def ask_helper(self, code: str):
         """As ``ask``, in one process that stays: starting another costs half a second of CPU each time."""
         if self._helper is None:
-            argv, pipe = [sys.executable, "-c", HELPER], subprocess.PIPE
-            self._helper = subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdin=pipe, stdout=pipe, text=True)
+            self._helper = forks.talk(["-c", HELPER], environment=self.environment)
         self._helper.stdin.write(json.dumps(code) + "\n")
         self._helper.stdin.flush()
         reply = json.loads(self._helper.stdout.readline())

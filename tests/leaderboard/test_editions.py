@@ -27,7 +27,7 @@ from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, q
 from tests.markup import flat
 
 __all__ = ["folder", "manage", "quiz"]
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 API = "/api/v1/leaderboards/models/?benchmark=quiz&kind=choice"
 PAGE = "/leaderboards/quiz/models/?kind=choice"
 
@@ -61,6 +61,7 @@ def rows(client):
     return client.get(API).json()
 
 
+@pytest.mark.both_databases
 def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of_when(quiz, publish, client_of):
     anonymous, curator = client_of("anonymous"), client_of("curator")
     assert rows(anonymous) == []
@@ -148,6 +149,7 @@ def test_editions_of_another_version_are_held_against_this_ones(quiz, publish, f
 
 
 @pytest.mark.check("J3")
+@pytest.mark.both_databases
 def test_readings_of_free_answers_come_ten_at_a_time_and_from_a_finished_run_alone(quiz, publish, folder, manage):
     """The finding: two sources whose readings differ in one sample gave its key to an anonymous visitor."""
     vague = [
@@ -342,6 +344,7 @@ def test_hidden_weights_make_editions_and_public_ones_stay_live(folder, manage, 
     assert client_of("researcher").get(path).json() == [row]
 
 
+@pytest.mark.both_databases
 def test_a_snapshot_below_staff_freezes_the_edition_and_old_ones_of_live_boards_are_gone(quiz, publish, client_of):
     publish()
     researcher = client_of("researcher")
@@ -355,6 +358,7 @@ def test_a_snapshot_below_staff_freezes_the_edition_and_old_ones_of_live_boards_
     assert client_of("curator").get("/snapshots/abcdefabcdef/").status_code == 200
 
 
+@pytest.mark.both_databases
 def test_editions_are_published_by_page_and_by_command(quiz, client_of, people, capsys):
     page = "/leaderboards/quiz/models/editions/new/?kind=choice"
     for role, status in (("anonymous", 302), ("annotator", 403), ("researcher", 403), ("curator", 200)):
