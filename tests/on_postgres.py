@@ -26,7 +26,9 @@ def main() -> int:
     print("The database tests again, on PostgreSQL:", flush=True)
     asked = [argument for argument in sys.argv[1:] if argument != "--all"]
     named = any(argument.startswith("tests/") for argument in asked)
-    chosen = "not soak and not browser" + ("" if named or "--all" in sys.argv else " and both_databases")
+    chosen = "not soak and not browser" + (
+        "" if named or "--all" in sys.argv else " and both_databases and not one_database"
+    )
     folders = [] if named else [f"tests/{name}" for name in FOLDERS]
     command = [sys.executable, "-m", "pytest", "-m", chosen, *folders, *asked]
     try:

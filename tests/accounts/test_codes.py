@@ -52,6 +52,7 @@ def with_codes(curator):
     ("at", "code"),
     [(59, "287082"), (1111111109, "081804"), (1111111111, "050471"), (1234567890, "005924"), (2000000000, "279037")],
 )
+@pytest.mark.one_database
 def test_codes_are_those_of_the_standard(at, code):
     """RFC 6238, appendix B, with the last six of its eight digits."""
     assert second_factor.code_at(base64.b32encode(b"12345678901234567890").decode(), at // 30) == code

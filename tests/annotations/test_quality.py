@@ -198,13 +198,16 @@ class TestVerdicts:
             ({"choice": "tie"}, {}, False),
         ],
     )
+    @pytest.mark.one_database
     def test_a_verdict_is_right_or_not(self, given, gold, right):
         assert is_right(given, gold) is right
 
+    @pytest.mark.one_database
     def test_false_is_a_verdict_and_nothing_is_none(self):
         assert verdict_key({"answer": False}) == "no"
         assert verdict_key({"answer": None, "choice": None}) is None
 
+    @pytest.mark.one_database
     def test_majority_and_dispute(self):
         assert majority_word(["a", "a", "b"]) == "a"
         assert majority_word(["a", "b"]) is None

@@ -88,6 +88,7 @@ TABLES = {
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.check("C7")
+@pytest.mark.one_database
 def test_a_table_is_read_however_it_is_written(name, folder, manage):
     path = folder("samples", [], name="samples.csv", raw=TABLES[name].encode())
     assert manage("import_benchmark", "auto", path, "--benchmark", "new", "--public")[0] == 0
@@ -118,6 +119,7 @@ BAD_TABLES = {
 
 @pytest.mark.parametrize("name", BAD_TABLES)
 @pytest.mark.check("C7")
+@pytest.mark.one_database
 def test_a_bad_table_is_refused_with_its_line_and_nothing_is_written(name, folder, manage):
     raw, reason = BAD_TABLES[name]
     path = folder("samples", [], name="samples.csv", raw=raw if isinstance(raw, bytes) else raw.encode())
@@ -159,6 +161,7 @@ BAD_LINES = {
 
 @pytest.mark.parametrize("name", BAD_LINES)
 @pytest.mark.check("C5", "C6")
+@pytest.mark.one_database
 def test_bad_lines_are_refused_with_their_number_and_nothing_is_written(name, folder, manage):
     raw, reason = BAD_LINES[name]
     status, _, err = manage("import_benchmark", "generic", folder("samples", [], raw=raw), "--benchmark", "new")
@@ -193,6 +196,7 @@ def test_parquet_comes_in_and_its_faults_are_told_by_record(folder, manage):
     assert Sample.objects.count() == 2
 
 
+@pytest.mark.one_database
 def test_a_text_that_a_parquet_file_holds_once_for_all_rows_is_held_once_when_they_are_read(tmp_path):
     table = pa.table({"key": [str(number) for number in range(200)], "instruction": ["x" * 2**20] * 200})
     path = parquet(tmp_path / "samples.parquet", table)

@@ -207,6 +207,7 @@ def test_a_draft_is_as_if_absent(choices, allow, send):
         ('{"key": "dev0", "instruction": "?"}\n', "sample"),
     ],
 )
+@pytest.mark.one_database
 def test_a_file_that_cannot_be_read_fails_with_its_reason(raw, reason, choices, allow, send):
     benchmark = choices(dev=1)
     allow(benchmark)
@@ -233,6 +234,7 @@ def test_circular_uploads_are_right_only_where_every_rotation_is(choices, allow,
     assert ResponseMark.objects.filter(right=False).get().option == "D"
 
 
+@pytest.mark.one_database
 def test_a_missing_rotation_is_named(choices, allow, send):
     benchmark = choices(dev=2)
     allow(benchmark)
@@ -416,6 +418,7 @@ def told(submission, split, kind="choice", *, kept=False):
     return rows.values_list("value", "best").first()
 
 
+@pytest.mark.one_database
 def test_a_score_is_told_in_steps_where_it_beats_the_best_with_any_model(choices, allow, send):
     benchmark = choices(val=100)
     allow(benchmark)
@@ -434,6 +437,7 @@ def test_a_score_is_told_in_steps_where_it_beats_the_best_with_any_model(choices
     assert sent("worse than the best", 51) == (None, 0.6)
 
 
+@pytest.mark.one_database
 def test_what_differs_much_from_the_best_must_beat_it_by_three_standard_errors(choices, allow, send):
     benchmark = choices(val=100)
     allow(benchmark)
@@ -442,6 +446,7 @@ def test_what_differs_much_from_the_best_must_beat_it_by_three_standard_errors(c
     assert told(other, "val") == (None, 0.4), "15 more are right, and 85 others"
 
 
+@pytest.mark.one_database
 def test_circular_files_are_told_by_all_rotations(choices, allow, send):
     benchmark = choices(val=60)
     allow(benchmark)
@@ -475,6 +480,7 @@ def correct(benchmark, split, count):
 
 @pytest.mark.parametrize("hidden", [["val"], []])
 @pytest.mark.parametrize("count", [1, 90])
+@pytest.mark.one_database
 def test_a_corrected_key_is_not_read_off_a_score_made_anew(count, hidden, choices, allow, send, people):
     """Scored again, withdrawn and restored: what was told stays told, and staff see the score by today's keys."""
     benchmark = choices(val=100)
@@ -504,6 +510,7 @@ def test_a_released_figure_stays_when_keys_are_corrected_afterwards(choices, all
     assert told(submission, "val", kept=True)[0] == value
 
 
+@pytest.mark.one_database
 def test_the_score_to_beat_is_the_best_that_was_told_and_never_one_of_a_kept_half(choices, allow, send):
     benchmark = choices(val=200)
     allow(benchmark, private_half=True)
@@ -526,6 +533,7 @@ def test_the_score_to_beat_is_the_best_that_was_told_and_never_one_of_a_kept_hal
     assert told(sent("between the two", 65), "val") == (None, better), "the best is to beat, not the first"
 
 
+@pytest.mark.one_database
 def test_a_release_tells_no_figure_about_few_answers(choices, allow, send):
     benchmark = choices(val=60)
     allow(benchmark, private_half=True)
@@ -538,6 +546,7 @@ def test_a_release_tells_no_figure_about_few_answers(choices, allow, send):
         assert bool(told(submission, "val", kept=True)) is (count == 20)
 
 
+@pytest.mark.one_database
 def test_two_models_that_differ_in_few_answers_are_not_both_released(choices, allow, send):
     """The difference of their figures would be about the few keys, as 40 checkpoints of one answer each would show."""
     benchmark = choices(val=80)

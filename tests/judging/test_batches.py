@@ -95,6 +95,7 @@ def test_a_batch_whose_worker_died_before_it_noted_the_id_is_found_and_not_hande
 
 
 @pytest.mark.parametrize("act", [error(404), answer("Answer1")], ids=["404", "a completion whatever is asked"])
+@pytest.mark.one_database
 def test_an_endpoint_without_batches_pauses_the_run_in_words(start, judge_at, work_on, act):
     with Server(lambda call: act) as server:
         run = work_on(start(judge_at(server.url), batched=True))
@@ -163,6 +164,7 @@ def test_identical_calls_are_answered_from_stored_ones_on_request_marked_and_fre
     ],
     ids=lambda change: next(iter(change["settings"])),
 )
+@pytest.mark.one_database
 def test_a_call_that_differs_in_anything_is_made(start, judge_at, work_on, change):
     with Server(lambda call: answer("Answer1")) as server:
         judge = judge_at(server.url)

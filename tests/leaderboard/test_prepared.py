@@ -121,6 +121,7 @@ def test_a_page_is_drawn_by_a_job_and_opens_by_itself_when_it_is_there(many, vis
     assert waiting() == []
 
 
+@pytest.mark.one_database
 def test_a_drawn_page_says_what_its_picture_shows_and_one_drawn_before_pictures_had_words_still_opens(many, visitor):
     visitor.get(MODELS)
     work()
@@ -380,6 +381,7 @@ def test_a_page_that_cannot_be_drawn_is_an_error_until_something_is_written(many
     assert visitor.get(MODELS).status_code == 200
 
 
+@pytest.mark.one_database
 def test_a_view_that_does_not_exist_is_refused_in_words(many, visitor):
     visitor.get(f"{MODELS}?ties=perhaps")
     work()
@@ -405,6 +407,7 @@ ONE_PAGE = {
 
 @pytest.mark.parametrize("queries", ONE_PAGE.values(), ids=ONE_PAGE)
 @pytest.mark.parametrize("below", ["models/", "judges/", "plots/forest.svg", "votes/", ""])
+@pytest.mark.one_database
 def test_addresses_that_say_the_same_are_one_page(many, visitor, queries, below):
     answers = [visitor.get(f"/leaderboards/grove/{below}{query}").status_code for query in queries]
     assert set(answers) == {202}
