@@ -8,6 +8,7 @@ import random
 import re
 import secrets
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -48,6 +49,14 @@ TOGETHER = (
     *("test_backup.py", "test_sign_on.py", "test_cors.py"),
 )
 DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
+
+
+def pytest_configure(config):
+    """While the processes of a whole round read the tests, the database is made that all of them copy."""
+    is_whole = config.args_source is config.ArgsSource.TESTPATHS or "TEST_DATABASE_URL" in os.environ
+    starts_others = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if is_whole and starts_others and not config.option.collectonly:
+        threading.Thread(target=outside.make_tables, daemon=True).start()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -137,12 +137,7 @@ def with_tables(database: Path, *, key: bool = True) -> None:
     the installation that goes with CRITERIA_KEYS, or as it is before it has one.
     """
     with _alone() as kept:
-        if not (made := kept / "tables.sqlite3").exists():
-            making = kept / "making.sqlite3"
-            Installation(kept / "making", f"sqlite:///{making}").manage("migrate", "-v0")
-            with closing(sqlite3.connect(making)) as connection:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            making.rename(made)
+        made = _tables(kept)
     database.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(made, database)
     if not key:
@@ -152,13 +147,42 @@ def with_tables(database: Path, *, key: bool = True) -> None:
 
 def postgres_with_tables(name: str) -> None:
     """As ``with_tables``, on the PostgreSQL of the tests; what is copied is dropped at the end of tests.on_postgres."""
-    url = urlsplit(os.environ["TEST_DATABASE_URL"])
+    with _alone() as kept, _postgres() as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {_postgres_tables(kept, connection)}")
+
+
+def make_tables() -> None:
+    """Make what ``with_tables`` copies, on the database of this run, before anybody asks for it."""
+    if "TEST_DATABASE_URL" not in os.environ:
+        with _alone() as kept:
+            _tables(kept)
+        return
+    with _alone() as kept, _postgres() as connection:
+        _postgres_tables(kept, connection)
+
+
+def _tables(kept: Path) -> Path:
+    if not (made := kept / "tables.sqlite3").exists():
+        making = kept / "making.sqlite3"
+        Installation(kept / "making", f"sqlite:///{making}").manage("migrate", "-v0")
+        with closing(sqlite3.connect(making)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        making.rename(made)
+    return made
+
+
+def _postgres_tables(kept: Path, connection: psycopg.Connection) -> str:
     made = f"{os.environ.get('TEST_DATABASE_NAME', f'evalsite_{os.getpid()}')}_tables"
-    with _alone() as kept, psycopg.connect(url._replace(path="/postgres").geturl(), autocommit=True) as connection:
-        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [made]).fetchone():
-            connection.execute(f"CREATE DATABASE {made}")
-            Installation(kept / "making", url._replace(path=f"/{made}").geturl()).manage("migrate", "-v0")
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {made}")
+    if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [made]).fetchone():
+        connection.execute(f"CREATE DATABASE {made}")
+        url = urlsplit(os.environ["TEST_DATABASE_URL"])._replace(path=f"/{made}").geturl()
+        Installation(kept / "making", url).manage("migrate", "-v0")
+    return made
+
+
+def _postgres() -> psycopg.Connection:
+    url = urlsplit(os.environ["TEST_DATABASE_URL"])._replace(path="/postgres").geturl()
+    return psycopg.connect(url, autocommit=True)
 
 
 @contextmanager

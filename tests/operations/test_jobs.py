@@ -142,7 +142,7 @@ def test_a_page_that_somebody_waits_for_is_drawn_beside_an_upload_or_a_backup(he
     long, page = tmp_path / "long", tmp_path / "page"
     for folder in (long, page):
         folder.mkdir()
-    defer(here, "spin", seconds=0, folder=str(long))
+    defer(here, "wait", folder=str(long))
     worker()
     wait_for(lambda: begun(long))
     (page / "go").touch()
