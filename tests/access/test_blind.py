@@ -180,6 +180,7 @@ def test_a_label_is_returned_only_while_its_author_can_still_answer_blind(world,
         return_label(label=second, by=people["curator"], note="Look at the hat.", now=timezone.now())
 
 
+@pytest.mark.one_database
 def test_researchers_read_everything_when_the_round_is_closed(world, people, client_of):
     """The control: nothing is hidden for good."""
     campaign = round_of(world, people)

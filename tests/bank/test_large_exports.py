@@ -108,6 +108,7 @@ def test_a_table_of_many_different_answers_is_written_whole(table, large, manage
 
 
 @pytest.mark.parametrize("table", TABLES)
+@pytest.mark.one_database
 def test_a_table_goes_into_a_parquet_file_with_all_its_rows(table, large, manage, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"{table}.parquet"
