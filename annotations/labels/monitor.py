@@ -180,6 +180,7 @@ class Monitor:
     depths: list[Depth]
     filled: int = field(default=0)  # of the slots
     unseen: int = field(default=0)
+    hurried: str = field(default="")  # why the median time cannot be true
 
     @property
     def beyond(self) -> int:
@@ -229,6 +230,7 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         members=_members(campaign, rows, decisions, activity, seconds, viewer),
         depths=[Depth(n, counts[n], kinds["items"]) for n in range(depth, -1, -1)],
         filled=so_far.filled,
+        hurried=_hurried(campaign, rows, seconds),
         unseen=max(0, so_far.labels - len(rows)),
     )
 
@@ -340,6 +342,15 @@ def _too_fast(labels: Sequence[LabelRow], usual: float | None) -> str:
         return ""
     fast = sum(seconds < FAST * usual for seconds in times)
     return f"{fast} of {len(times)} in under {FAST * usual:.0f} s" if fast > FAST_SHARE * len(times) else ""
+
+
+def _hurried(campaign: Campaign, rows: Sequence[LabelRow], seconds: float | None) -> str:
+    """Against what a label of the protocol takes: their own median tells nothing where everybody is too fast."""
+    ballot = ballots.BALLOTS.get(campaign.protocol)
+    if campaign.imported or ballot is None or seconds is None or len(_times(rows)) < MIN_FLAGGED:
+        return ""
+    is_fast = seconds < FAST * ballot.usual_seconds
+    return f"a label of this kind takes about {ballot.usual_seconds} s" if is_fast else ""
 
 
 def _straight_lining(labels: Sequence[LabelRow], shares: Mapping[str, float]) -> str:

@@ -49,6 +49,7 @@ from bank.models import Item
 from bank.views.common import faults_in
 
 PAGE = 50
+MEMBERS = 20  # annotators that a campaign's page shows until all are asked for
 
 
 @requires("read-judging")
@@ -72,7 +73,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress of a campaign, and how fast and how consistently its annotators label. What it can tell apart is
-    computed where the address asks for it, which the page does as soon as that place is in sight.
+    computed where the address asks for it, which the page does as soon as its fold is opened.
     """
     viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
@@ -82,12 +83,15 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     power = _power(request, campaign, compared) if may_plan and {"power", *PLANNED} & request.GET.keys() else None
     if power and "HX-Request" in request.headers:
         return render(request, "annotations/_power.html", {"power": power})
-    noted = request.GET.get("show") == "noted"
+    show, monitor = request.GET.get("show"), monitor_of(campaign, rows, viewer)
+    noted = show == "noted"
     context: dict[str, Any] = {
         "ballot": ballots.BALLOTS.get(campaign.protocol),
-        "monitor": monitor_of(campaign, rows, viewer),
+        "monitor": monitor,
+        "members": monitor.members if show == "people" else monitor.members[:MEMBERS],
         "recent": recent_labels(campaign, viewer, noted=noted),
         "noted": noted,
+        "all_recent": show == "all",
         "may_plan": may_plan,
         "power": power,
         "board": board_link(campaign.benchmark),
@@ -95,7 +99,11 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
     if allowed(viewer, "write-campaigns", of=campaign.benchmark) and not campaign.imported:
-        context["inviting"] = InvitationForm()
+        is_open, asked = campaign.state == Campaign.State.OPEN, "invite" in request.GET
+        context |= {"inviting": InvitationForm(), "opened_invite": asked, "first": is_open and not monitor.labels}
+        # A page has one solid button: the form's own where it is in sight, else the one that opens it.
+        context["asks_for_people"] = is_open and bool(monitor.labels) and monitor.filled < monitor.slots and not asked
+        context["lacks_guidelines"] = not campaign.guidelines and campaign.state != Campaign.State.CLOSED
         if allowed(viewer, "read-names"):
             context["adding"] = AddAnnotatorsForm(campaign=campaign)
         context |= {"invitations": open_invitations(campaign, request), "mail_is_set_up": mail.is_set_up()}

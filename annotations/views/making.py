@@ -147,7 +147,10 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
     form = CampaignForm(request.POST, viewer=request.user)
     form.is_valid()  # a name may still be missing
     chosen = form.cleaned_data.get("protocol")
-    context: dict[str, Any] = {"about": ballots.get(chosen).about if chosen else ""}
+    context: dict[str, Any] = {
+        "about": ballots.get(chosen).about if chosen else "",
+        "lacks_guidelines": not form.cleaned_data.get("guidelines"),
+    }
     try:
         context["size"] = _size(form)
     except BadInput as error:

@@ -87,7 +87,7 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
         raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
     data = form.cleaned_data | {"emails": form.cleaned_data["emails"].split()}
     _send(request, invitations.invite(campaign=campaign, by=by, now=timezone.now(), **data))
-    return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}#invitations")
+    return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}?invite=1#invitations")
 
 
 def _send(request: HttpRequest, created: Sequence[Invitation]) -> None:

@@ -154,8 +154,9 @@ class TestWatching:
             submit_label(assignment=assignment, verdict={"choice": "undecided", "situation": 1}, now=now)
         assert monitor_of(campaign, label_rows(campaign), people["curator"]).agreed.share == 1.0
 
-    def test_missing_agreement_is_a_dash_not_zero(self, campaign_of, people, client_of):
-        campaign, _ = campaign_of()
+    def test_missing_agreement_is_a_dash_not_zero(self, campaign_of, people, client_of, now):
+        campaign, (one, _) = campaign_of()
+        label_all(campaign, one, "left", now)
         monitor = monitor_of(campaign, label_rows(campaign), people["curator"])
         assert monitor.agreed.share is None
         assert "<dd>– <small>of 0" in flat(client_of("curator").get(f"/campaigns/{campaign.pk}/"))

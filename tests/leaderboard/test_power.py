@@ -35,11 +35,11 @@ def test_a_campaigns_page_command_and_api_say_the_same_of_a_plan(voted, client_o
         assert f"{row['needed']:,}</td>" in page
 
 
-def test_the_page_asks_for_it_when_its_place_is_in_sight(voted, client_of):
+def test_the_page_asks_for_it_when_its_fold_is_opened(voted, client_of):
     client, address = client_of("researcher"), f"/campaigns/{Campaign.objects.get().pk}/"
     opened = flat(client.get(address))
     assert "</b> points" not in opened
-    assert 'hx-get="?power=1" hx-trigger="revealed"' in opened
+    assert 'hx-get="?power=1" hx-trigger="toggle once"' in opened
     without_script, part = flat(client.get(f"{address}?power=1")), flat(client.get(f"{address}?power=1", headers=HTMX))
     assert part in without_script
     assert "hx-get" not in part
