@@ -282,13 +282,28 @@ def _attacks(
     return attack_catalogue.canonical(names, pictures=not judge.baseline and settings["context"] == "image")
 
 
+class CannotSee(BadInput):
+    """The judge was asked about pictures. ``cure`` is the setting by which it would not be, ``named`` what forms call
+    it; both are empty where there is none.
+    """
+
+    def __init__(self, judge: Judge, settings: Mapping[str, Any]) -> None:
+        self.cure, self.named, how = "", "", ""
+        if "context" in settings:
+            self.cure, self.named = "context", "What the judge sees"
+            how = f": under Pictures, choose no pictures or descriptions as “{self.named}” (context)"
+        elif "no_pictures" in settings:
+            self.cure, self.named = "no_pictures", "Without the pictures"
+            how = f": tick “{self.named}” (no_pictures)"
+        super().__init__(f"{judge.name} cannot see pictures, as its test showed{how}.", "settings")
+
+
 def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, Any]) -> None:
     """Raises BadInput for settings that the endpoint failed in its test; without pictures, none need be seen."""
     shows = settings.get("context", "image") == "image" and not settings.get("no_pictures")
     blind = shows and judge.abilities.get("vision") is False
     if blind and SampleImage.objects.filter(sample__benchmark=benchmark).exists():
-        cure = _without_pictures(settings)
-        raise BadInput(f"{judge.name} cannot see pictures, as its test showed{cure}.", "settings")
+        raise CannotSee(judge, settings)
     if settings.get("structured") and judge.abilities.get("json_schema") is not True:
         raise BadInput(
             f"No test has shown that {judge.name} follows a JSON schema: test it, or leave it out.", "settings"
@@ -297,13 +312,6 @@ def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, A
         raise BadInput(
             f"{judge.name} does not accept a reasoning effort, as its test showed; leave it out.", "settings"
         )
-
-
-def _without_pictures(settings: Mapping[str, Any]) -> str:
-    """How else a run with such settings may be started; forms call the fields so."""
-    if "context" in settings:
-        return ": under Pictures, choose no pictures or descriptions as “What the judge sees” (context)"
-    return ": tick “Without the pictures” (no_pictures)" if "no_pictures" in settings else ""
 
 
 def check_budget(judge: Judge, budget: float | None) -> None:

@@ -137,14 +137,16 @@ class Progress:
         return 100 * self.faulty / (self.done + self.failed) if self.faulty else 0.0
 
 
+ASIDE = ~Q(judge__baseline="") | Q(kind=Run.Kind.MARKS)
+
+
 def runs_for(viewer: Viewer) -> QuerySet[Run]:
     return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by")
 
 
 def own_first(runs: QuerySet[Run], viewer: User) -> QuerySet[Run]:
     """The viewer's own runs first, those of built-in judges and marks of recipes last; newest first within each."""
-    aside = ~Q(judge__baseline="") | Q(kind=Run.Kind.MARKS)  # marks belong to a recipe, one run a model
-    rank = Case(When(aside, then=2), When(by=viewer, then=0), default=1)
+    rank = Case(When(ASIDE, then=2), When(by=viewer, then=0), default=1)
     return runs.order_by(rank, "-pk")
 
 
@@ -351,6 +353,11 @@ class Listed:
     @property
     def withheld(self) -> bool:
         return self.done is None
+
+    @property
+    def is_aside(self) -> bool:
+        """Of a built-in judge, or the marks of a recipe, one run a model: ``ASIDE`` of the database."""
+        return bool(self.run.judge.baseline) or self.run.kind == Run.Kind.MARKS
 
     @property
     def is_fruitless(self) -> bool:

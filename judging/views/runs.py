@@ -35,9 +35,11 @@ SHOWN = ("all", "failed", "undecided")
 def index(request: SignedInRequest) -> HttpResponse:
     runs = queries.own_first(queries.runs_for(request.user), request.user)
     shown = page_of(request, runs, PAGE)
+    rows = queries.listed(list(shown.object_list), viewer=request.user)
     context = {
         "page": shown,
-        "runs": queries.listed(list(shown.object_list), viewer=request.user),
+        "runs": [row for row in rows if not row.is_aside],
+        "aside": [row for row in rows if row.is_aside],
         "judges": queries.judges_with_counts(),
         "worker": queries.worker_seen(),
     }
@@ -203,7 +205,7 @@ def estimated(form: RunForm) -> dict[str, Any]:
     try:
         found = _estimate(form)
     except BadInput as error:
-        return {"faults": [str(error)]}
+        return _refused(error, form)
     return {"estimate": found, "nothing_asked": 0 < found.items == found.absent}
 
 
@@ -220,13 +222,21 @@ def collecting_estimated(form: CollectForm) -> dict[str, Any]:
     try:
         planned = given.collecting()
     except BadInput as error:
-        return {"faults": [str(error)]}
+        return _refused(error, form)
     failing = planned.failing
     return {
         "collecting": planned,
         "lacking": len({task.sample_id for task in failing}),
         "nothing_asked": 0 < len(planned.missing) == len(failing),
     }
+
+
+def _refused(error: BadInput, form: RequestForm) -> dict[str, Any]:
+    """Why the run of a form cannot be, with the field that mends it where one is known."""
+    faults: dict[str, Any] = {"faults": [str(error)]}
+    if isinstance(error, actions.CannotSee) and error.cure:
+        faults |= {"cure": form[error.cure], "named": error.named}
+    return faults
 
 
 def _faults(form: RequestForm) -> list[str]:

@@ -375,11 +375,11 @@ def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, ben
     fold = next(title for title, names in RunForm.FOLDS.items() if "context" in names)
     assert f"cannot see pictures, as its test showed: under {fold}, choose" in refused
     assert f"as “{RunForm.base_fields['context'].label}”" in refused
-    assert "btn primary" not in answer.content.decode()  # what is to be done is not to start
-    assert (
-        "btn primary"
-        in client.post(path, choices(judge, benchmark, context="none"), headers={"HX-Request": "true"}).content.decode()
-    )
+    solid = re.findall(r'<(\w+) class="btn primary"([^>]*)>', answer.content.decode())
+    assert solid == [("a", ' href="#id_context"')]  # what is to be done is not to start
+    cured = client.post(path, choices(judge, benchmark, context="none"), headers={"HX-Request": "true"})
+    assert 'class="btn primary" type="submit" id="start-run"' in flat(cured)
+    assert "#id_context" not in flat(cured)
     assert "Calls6" in text_of(client.post(path, choices(judge, benchmark, context="none")))
     assert "has no prices" in text_of(client.post(path, choices(judge, benchmark, context="none", budget="5")))
 
@@ -519,7 +519,7 @@ def test_other_items_can_be_drawn_for_a_trial(client_of, benchmark, judge_at, mo
     assert not set(first.items.all()) & set(second.items.all())
 
 
-def test_the_list_begins_with_the_viewers_own_runs_and_ends_with_built_in_judges(
+def test_the_list_begins_with_the_viewers_own_runs_and_folds_those_of_built_in_judges(
     client_of, people, benchmark, judge_at, baseline
 ):
     made = {}
@@ -529,8 +529,12 @@ def test_the_list_begins_with_the_viewers_own_runs_and_ends_with_built_in_judges
         ("built in", baseline("longest"), people["curator"]),
     ):
         made[name] = start_run(judge=judge, benchmark=benchmark, protocol="pair", by=by, new=True)
-    runs = [row.run for row in client_of("curator").get("/judging/").context["runs"]]
-    assert runs == [made["mine"], made["others"], made["built in"]]
+    client = client_of("curator")
+    before, fold = flat(client.get("/judging/")).split('<details class="fold">')
+    assert re.findall(r"/judging/runs/(\d+)/", before)[::2] == [str(made[name].pk) for name in ("mine", "others")]
+    assert re.findall(r"/judging/runs/(\d+)/", fold)[::2] == [str(made["built in"].pk)]
+    Run.objects.exclude(pk=made["built in"].pk).delete()
+    assert '<details class="fold" open>' in flat(client.get("/judging/")), "where there are no others"
 
 
 def test_a_tryout_is_for_those_who_start_runs(client_of, run, people):
