@@ -49,7 +49,7 @@ TRIED = 12  # of them with everybody's verdict
 SHORT = 150  # characters
 LINES = 5
 FEWEST_ITEMS = 30  # of the number in the first sentence
-WIDTH, ROW = 148, 28  # pixels, of the marks
+WIDTH, ROW = 104, 28  # pixels, of the marks: as wide as a phone has room for, so that nothing is scaled
 PUBLIC = Benchmark.Visibility.PUBLIC
 
 
@@ -237,7 +237,7 @@ def _made(viewer: Viewer) -> Home:
         shared=pictures.shared(places[0].of_judges, pictures.OF_JUDGES) if places and not picture else None,
         benchmarks=len(newest),
         computed_at=max(times) if times else None,
-        vote_heads=marks.vote_heads(),
+        vote_heads=marks.vote_heads(WIDTH),
     )
 
 
@@ -516,7 +516,7 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
     lines = []
     if people.total:
         who = number_of(people.total, "person", "people")
-        lines.append(SpecimenLine(who, _most(people), marks.vote_line(people.counts), people=True))
+        lines.append(SpecimenLine(who, _most(people), marks.vote_line(people.counts, width=WIDTH), people=True))
     elif people.under_way:
         lines.append(SpecimenLine("People", "are labelling it now", BLANK, people=True))
     judges = [votes_of for votes_of in judged_by if not votes_of.run.judge.is_baseline]
@@ -526,7 +526,7 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
             SpecimenLine(
                 judged.name,
                 votes_page.sentence(judge.verdict, sides),
-                marks.vote_line({judge.verdict: 1} if judge.verdict else {}, judge=True),
+                marks.vote_line({judge.verdict: 1} if judge.verdict else {}, judge=True, width=WIDTH),
                 simulated=judged.simulated,
                 mark=votes_page.match(judge.verdict, people.compared),
             )

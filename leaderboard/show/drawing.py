@@ -59,7 +59,7 @@ def text(
     bold = format_html(' font-weight="{}"', weight) if weight != 400 else ""
     return format_html(
         '<text class="{}" x="{}" y="{}" font-size="{}" fill="{}" text-anchor="{}"{}>{}</text>',
-        *(css, round(x, 1), round(y, 1), size or (12 if css == "lab" else 11), COLOURS[css], anchor, bold, words),
+        *(css, round(x, 1), round(y, 1), size or 12, COLOURS[css], anchor, bold, words),
     )
 
 

@@ -213,13 +213,14 @@ def vote_line(counts: Mapping[str, int], *, judge: bool = False, hollow: bool = 
     return _drawn(f'<svg class="vp" {size} aria-hidden="true">{body}</svg>')
 
 
-def vote_heads() -> SafeString:
-    """The words above vote lines."""
+def vote_heads(width: int = 132) -> SafeString:
+    """The words above vote lines of this width."""
     texts = "".join(
-        f'<text x="{VOTES[word.lower()]}" y="12" text-anchor="middle">{word}</text>'
+        f'<text x="{round(VOTES[word.lower()] * width / 132)}" y="12" text-anchor="middle">{word}</text>'
         for word in ("First", "Tie", "Second")
     )
-    return _drawn(f'<svg class="vp" width="132" height="16" viewBox="0 0 132 16" aria-hidden="true">{texts}</svg>')
+    size = f'width="{width}" height="16" viewBox="0 0 {width} 16"'
+    return _drawn(f'<svg class="vp" {size} aria-hidden="true">{texts}</svg>')
 
 
 def share_bar(share: float) -> SafeString:

@@ -57,8 +57,8 @@ def forest(rows: list[ForestRow], *, title: str, write: Write, width: int = 276)
     """Dots with intervals, one line a row, the ticks below; a line at 0. A long name takes several lines, so that none
     is cut.
     """
-    step, font = (17, 11) if len(rows) > 32 else (21, 12)
-    drawn = _Rows(rows, write=write, width=width, step=step, font=font)
+    step = 17 if len(rows) > 32 else 21
+    drawn = _Rows(rows, write=write, width=width, step=step, font=12)
     return svg("forest", width, drawn.foot + 22, title, drawn.body())
 
 
@@ -198,9 +198,9 @@ def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> 
 
 def reliability(bins: Sequence[tuple["BinRow", str]], *, title: str) -> SafeString:
     """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal. Each bin
-    has a link to where its answers stand.
+    has a link to where its answers stand. Eight of them stand in a row of a page, each as large as it is drawn.
     """
-    left, top, right, foot = 32, 6, 200, 174
+    left, top, right, foot = 28, 8, 136, 116
 
     def at(confidence: float, accuracy: float) -> tuple[float, float]:
         return UNIT.at(confidence, left, right), UNIT.at(accuracy, foot, top)
@@ -209,14 +209,15 @@ def reliability(bins: Sequence[tuple["BinRow", str]], *, title: str) -> SafeStri
     for tick in UNIT.ticks:
         x, y = at(tick, tick)
         words = whole_percent(tick)
-        body += [text(x, foot + 16, words, anchor="middle"), text(left - 6, y + 4, words, anchor="end")]
+        body.append(text(x, foot + 17, words, anchor="middle", size=12))
+        body.append(text(left - 6, y + 4, words, anchor="end", size=12))
     every = []
     for part, link in bins:
         x, y = at(part.confidence, part.accuracy)
         said = (f"{percent(part.accuracy)}% right", f"{percent(part.confidence)}% sure", f"{part.n:,} questions")
         every.append(", ".join(said))
         gap = line("gap", (x, y), at(part.confidence, part.confidence))
-        body.append(hit(gap + dot("pt", x, y, 3.5), said, link=link))
+        body.append(hit(gap + dot("pt", x, y, 3), said, link=link))
     drawn = svg("forest reliability", right + 12, foot + 22, f"{title}: {'; '.join(every)}", body)
     return SafeString(drawing.standing_alone(drawn))
 
@@ -244,7 +245,7 @@ def _beside_lines(words_at: Sequence[tuple[float, str]], ends: tuple[float, floa
     rows: list[list[tuple[float, float]]] = [[], [], []]
     written = []
     for at, words in words_at:
-        wide = width_on_page(words, 11)
+        wide = width_on_page(words, 12)
         sides = {"start": (at + 6, at + 6 + wide), "end": (at - 6 - wide, at - 6)}
         for (number, taken), (anchor, (low, high)) in product(enumerate(rows), sides.items()):
             free = all(high + 6 < begins or ends_at + 6 < low for begins, ends_at in taken)

@@ -30,6 +30,7 @@ from leaderboard.boards.recipes.board import RecipeBoard
 from leaderboard.boards.recipes.desiderata import QUALITIES, desiderata
 from leaderboard.boards.versus import page as versus
 from leaderboard.editions import recipes as recipe_editions
+from leaderboard.frozen.page import citation_of
 from leaderboard.kept.pages import answered, sees_many_answers
 from leaderboard.lookups import known_models
 from leaderboard.recipes import answers as answers_page
@@ -422,10 +423,12 @@ def _desiderata(request: HttpRequest) -> HttpResponse:
     if "format" in request.GET:
         part = board.together if request.GET.get("part") == "together" else board.rows
         return files.answer([row.as_json() for row in part], request.GET["format"], "desiderata")
+    where = request.build_absolute_uri(request.path) + (f"?{urlencode(chosen)}" if chosen else "")
     context = {
         "section": "leaderboards",
         "board": board,
         "page": pages.desiderata_page(board, chosen) if board.rows else None,
+        "citation": citation_of("More than right answers: models by seven qualities", "desiderata", where),
         "offered": files.offered(),
         "query": urlencode(chosen),
         "together": [("How they go together, CSV", f"?{urlencode(chosen | {'part': 'together', 'format': 'csv'})}")],

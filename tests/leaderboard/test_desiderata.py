@@ -1,6 +1,7 @@
 """The page, command and API of desiderata and recipes: the same rows, for those who may see them."""
 
 import json
+import re
 from html import unescape
 from io import StringIO
 
@@ -16,6 +17,7 @@ from judging.models import Evaluation, Judge, Run
 from leaderboard.boards.recipes.desiderata import DesiderataRow, desiderata, together
 from leaderboard.rows import Number
 from tests.leaderboard.test_recipe_boards import answered, quiz
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 STAFF = User(role=Role.CURATOR)
@@ -85,6 +87,24 @@ def test_fewer_than_five_models_have_no_correlation():
     (pair,) = together(rows)
     assert pair.pearson.value is None
     assert "fewer than 5 models" in pair.pearson.reason
+
+
+def test_the_page_is_cited_where_it_stands_with_the_recipes_that_were_chosen(measured, client):
+    page = flat(client.get("/desiderata/?accuracy=my-accuracy@1"))
+    (solid,) = re.findall(r'<a class="btn primary" href="#(\w+)">.*?</svg>([^<]*)</a>', page)
+    assert solid == ("cite", "Cite")
+    cited = page[page.index('id="cite"') :]
+    assert "title = {More than right answers" in cited
+    assert "/desiderata/?accuracy=my-accuracy%401}" in cited
+
+
+def test_reliability_is_drawn_as_large_as_it_stands_eight_in_a_row(measured, client):
+    size = r'class="forest reliability" width="(\d+)" height="(\d+)" viewBox="0 0 (\d+) (\d+)"'
+    drawn = re.findall(size, client.get("/desiderata/").content.decode())
+    assert len(drawn) == 6
+    ((width, height, *scale),) = set(drawn)
+    assert [width, height] == scale
+    assert 8 * int(width) + 7 * 12 <= 1440 - 2 * (24 + 16)
 
 
 def test_a_cell_of_the_matrix_opens_the_models_behind_it(measured, client):
