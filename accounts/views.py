@@ -239,6 +239,8 @@ def saved_views(request: HttpRequest) -> HttpResponse:
     or forgotten; the same name again replaces the page.
     """
     if request.method != "POST":
+        if "HX-Request" not in request.headers:
+            return redirect("leaderboard:index")  # the page that they stand on
         return render(request, "accounts/_views.html", {"views": person(request).saved_views.all()})
     user, path = person(request), request.POST.get("path", "").replace("\x00", "")
     name = " ".join(typed(request.POST, "name").split())[:80]

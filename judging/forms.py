@@ -361,7 +361,7 @@ class RunForm(RequestForm):
         fields["campaign"].choices = [("", "All"), *((name, f"{name}, {title}") for name, title in titles_by_name)]
         runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark").order_by("-pk")
         numbers = [
-            (run.pk, f"{run.pk}: {run.judge}, {run.protocol}, {run.benchmark.title}") for run in runs[:MOST_RUNS]
+            (run.pk, f"{run.pk}: {run.judge.titled}, {run.protocol}, {run.benchmark.title}") for run in runs[:MOST_RUNS]
         ]
         fields["run"].choices = [("", "None"), *numbers]
 

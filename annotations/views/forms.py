@@ -179,7 +179,7 @@ MAX_KEYS_FILE = 5 * 2**20  # bytes
 
 class RunField(forms.ModelChoiceField):
     def label_from_instance(self, run: Any) -> str:
-        return f"Run {run.pk}: {run.judge}, {run.protocol}, on {run.benchmark}"
+        return f"Run {run.pk}: {run.judge.titled}, {run.protocol}, on {run.benchmark}"
 
 
 class PeopleField(forms.ModelMultipleChoiceField):

@@ -134,7 +134,7 @@ def choices(filters: JudgmentFilters, viewer: Viewer) -> dict[str, Any]:
         levels = list(selected[0].capabilities.filter(parent=None).values_list("name", flat=True))
     judges = Judge.objects.filter(pk__in=runs.values("judge")).order_by("name")
     return {
-        "judges": list(judges.values_list("name", flat=True)),
+        "judges": [(judge.name, judge.titled) for judge in judges],
         "protocols": sorted(runs.values_list("protocol", flat=True).distinct()),
         "benchmarks": [(str(benchmark), benchmark.title) for benchmark in benchmarks],
         "levels": levels,

@@ -56,7 +56,7 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("no such judge")
     context = {"section": "leaderboards", "judge": judge, "page": page, "staff": allowed(request.user, "read-judging")}
     where = request.build_absolute_uri(request.path)
-    context["citation"] = citation_of(f"{judge} as a judge", f"judge-{pk}", where)
+    context["citation"] = citation_of(f"{judge.titled} as a judge", f"judge-{pk}", where)
     return render(request, "leaderboard/judge.html", context)
 
 

@@ -474,9 +474,13 @@
         ? times.reduce((a, b) => a + b) / times.length
         : "";
     Object.assign(node.dataset, { done, total, pace: usual });
-    node.querySelector("[data-done-shown]").textContent = done;
-    node.querySelector("[data-total-shown]").textContent = total;
-    node.querySelector("[data-number]").textContent = t("{number} of {total}", { number: done + 1, total });
+    const written = (number) => Number(number).toLocaleString("en"); // as the server writes them
+    node.querySelector("[data-done-shown]").textContent = written(done);
+    node.querySelector("[data-total-shown]").textContent = written(total);
+    node.querySelector("[data-number]").textContent = t("{number} of {total}", {
+      number: written(done + 1),
+      total: written(total),
+    });
     node.querySelector(".meter").setAttribute("viewBox", `0 0 ${total > 0 ? total : 1} 1`);
     node.querySelector(".meter .v").setAttribute("width", done);
     const link = node.querySelector('[data-go="back"]'),

@@ -43,6 +43,12 @@ def body(answer):
     return b"".join(answer.streaming_content)
 
 
+def test_no_level_of_headings_is_skipped_where_no_file_is_kept(curator):
+    page = curator.get("/bank/exports/").content.decode()
+    assert "No file is kept for you</h2>" in page
+    assert "<h3" not in page
+
+
 def test_a_large_export_is_written_by_a_worker_and_is_what_a_small_one_is(small, curator, monkeypatch, settings):
     at_once = body(curator.post(ADDRESS, SAMPLES))
     monkeypatch.setattr(export_files, "MANY", 1)

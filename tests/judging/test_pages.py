@@ -537,6 +537,15 @@ def test_the_list_begins_with_the_viewers_own_runs_and_folds_those_of_built_in_j
     assert '<details class="fold" open>' in flat(client.get("/judging/")), "where there are no others"
 
 
+def test_a_built_in_judge_is_called_in_pickers_what_it_is_called_elsewhere(client_of, benchmark, baseline):
+    judge, client = baseline("longest"), client_of("curator")
+    run = start_run(judge=judge, benchmark=benchmark, protocol="pair")
+    assert f'<option value="{judge.name}">{judge.titled}</option>' in flat(client.get("/judging/judgments/"))
+    chosen = flat(client.get(f"/judging/judgments/?judge={judge.name}"))
+    assert judge.titled in chosen[chosen.index("<h1>") : chosen.index("</h1>")]
+    assert f">{run.pk}: {judge.titled}, pair" in flat(client.get("/judging/runs/new/"))
+
+
 def test_a_tryout_is_for_those_who_start_runs(client_of, run, people):
     path = reverse("leaderboard:run-tryout", args=[run.pk])
     assert client_of("curator").get(path).status_code == 200

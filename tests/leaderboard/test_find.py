@@ -96,5 +96,7 @@ def test_a_saved_view_is_found_by_its_owner_alone(grove, client_of):
     assert f'href="{path}"' in found(client_of("researcher"), "pairs of")
     assert f'href="{path}"' not in found(client_of("curator"), "pairs of")
     assert "/accounts/views/" in client_of("researcher").get("/leaderboards/").content.decode()  # which it loads
-    assert f'href="{path}"' in client_of("researcher").get("/accounts/views/").content.decode()
-    assert f'href="{path}"' not in client_of("curator").get("/accounts/views/").content.decode()
+    htmx = {"HX-Request": "true"}
+    assert f'href="{path}"' in client_of("researcher").get("/accounts/views/", headers=htmx).content.decode()
+    assert f'href="{path}"' not in client_of("curator").get("/accounts/views/", headers=htmx).content.decode()
+    assert client_of("researcher").get("/accounts/views/").url == "/leaderboards/"  # no part of a page by itself
