@@ -6,7 +6,7 @@ Whether the viewer sees a live view, an edition, or nothing, says ``sight``.
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def left_out(scope: Scope, run: Run) -> list[int]:
     if scope.staff or scope.edition:
         return []
     outside = outside_items(scope.benchmark) if run.held & closed_of(scope.benchmark) else []
-    few_or_late = *_sealed_of_few(scope.benchmark, run), *_judged_late(run)
+    few_or_late = *_sealed_of_few(scope.benchmark, run, scope.anchor), *_judged_late(run)
     return [*outside, *untold_items(scope.benchmark), *few_or_late]
 
 
@@ -124,10 +124,10 @@ def _judged_late(run: Run) -> list[int]:
 
 
 @guard.working()
-def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
+def _sealed_of_few(benchmark: Benchmark, run: Run, anchor: str) -> list[int]:
     """The run's items of sealed samples, if it covers few of these: a number of the run would be about few samples, or
-    about few beside that of another run. Otherwise those of models that it judges together on few; a call without a
-    verdict covers nothing. Kept until it may change.
+    about few beside that of another run. Otherwise those on which numbers of models would be about few, in a view with
+    this ``anchor``; a call without a verdict covers nothing. Kept until it may change.
     """
 
     def read() -> list[int]:
@@ -137,17 +137,17 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
             _sealed(benchmark), sample__benchmark=benchmark, kind__in=judged.values("item__kind")
         )
         could_be = of_kind.order_by().values("sample").distinct().count()
-        covered = judged.values_list("item", "item__sample", "item__places__response__model").distinct()
-        return sorted(_of_few(list(covered), of=could_be))
+        covered = judged.values_list("item", "item__sample", MODEL_IN).distinct()
+        return sorted(_of_few(list(covered), of=could_be, blind=blind_items(benchmark), anchor=anchor))
 
     if not sealed_items(benchmark):
         return []
-    return until_changed(("sealed of few", run.pk), read, benchmark=benchmark.pk)
+    return until_changed(("sealed of few", run.pk, anchor), read, benchmark=benchmark.pk)
 
 
 def counted_labels(scope: Scope, labels: LabelQuerySet) -> LabelQuerySet:
     """Those of these labels that the view counts, see ``exposure.counted``: none on sealed samples if they are about
-    few of these, or leave few to other campaigns, nor on models that they are about together on few.
+    few of these, or leave few to other campaigns, nor on models with numbers that would be about few.
     """
     if scope.staff or scope.edition:
         return labels
@@ -158,10 +158,11 @@ def counted_labels(scope: Scope, labels: LabelQuerySet) -> LabelQuerySet:
     labels = labels.filter(exposure.said_before())
     of_benchmark = labels.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False)
     sealed = of_benchmark.filter(_sealed(scope.benchmark, "item__")).order_by()
-    columns = ("item", "item__sample", "item__places__response__model", "campaign__name")
+    columns = ("item", "item__sample", MODEL_IN, "campaign__name")
     given = list(sealed.values_list(*columns).distinct())
     asked = [row[:3] for row in given if scope.campaign in ("", row[3])]
-    few = _of_few(asked, of=len({sample for _, sample, *_ in given}))
+    every = len({sample for _, sample, *_ in given})
+    few = _of_few(asked, of=every, blind=blind_items(scope.benchmark), anchor=scope.anchor)
     return labels.exclude(_on(few, scope.benchmark)) if few else labels
 
 
@@ -209,7 +210,7 @@ def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[J
     if sealed_items(scope.benchmark):
         judgments = judgments.filter(exposure.said_before())
         for run in Run.objects.filter(pk__in=judgments.order_by().values("run")):
-            if few := _sealed_of_few(scope.benchmark, run):
+            if few := _sealed_of_few(scope.benchmark, run, scope.anchor):
                 judgments = judgments.exclude(_on(few, scope.benchmark), run=run)
     return judgments
 
@@ -219,8 +220,17 @@ def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[J
 MOST_NAMED = 10_000  # items in one statement: SQLite takes some 32,000 values
 
 
-def _of_few(covered: Sequence[tuple[int, int, int]], *, of: int) -> set[int]:
-    """The items that numbers below staff leave out, of ``covered`` sealed ones: item, sample, and a model in it."""
+MODEL_IN = "item__places__response__model__name"
+Covered = Sequence[tuple[int, int, str]]
+
+
+def _of_few(covered: Covered, *, of: int, blind: Collection[int], anchor: str) -> set[int]:
+    """The items that numbers below staff leave out, of ``covered`` sealed ones: item, sample, and a model in it.
+
+    Of hidden splits no two models may meet on few samples, for who knows all totals could tell these. On ``blind``
+    items only what everybody could read before is counted, so it is enough that each model's number is about many, and
+    those about two models leave them out (``of_many``).
+    """
     if _is_few(len({sample for _, sample, _ in covered}), of=of):
         return {item for item, _, _ in covered}
     models_in, sample_of = defaultdict(set), {}
@@ -228,9 +238,33 @@ def _of_few(covered: Sequence[tuple[int, int, int]], *, of: int) -> set[int]:
         models_in[item].add(model)
         sample_of[item] = sample
     together = defaultdict(set)
-    for item, models in models_in.items():
-        together[frozenset(models)].add(sample_of[item])
-    return {item for item, models in models_in.items() if len(together[frozenset(models)]) < MIN_SAMPLES}
+    for item in models_in.keys() - blind:
+        together[frozenset(models_in[item])].add(sample_of[item])
+    few = {item for item in models_in.keys() - blind if len(together[frozenset(models_in[item])]) < MIN_SAMPLES}
+    return few | _of_models_with_few({item: models_in[item] for item in models_in.keys() & blind}, sample_of, anchor)
+
+
+def _of_models_with_few(models_in: dict[int, set[str]], sample_of: dict[int, int], anchor: str) -> set[int]:
+    """The items with a model that is in few samples of what is left; only pairs with the ``anchor`` count for a model
+    where there are some.
+    """
+    anchored = any(anchor in models for models in models_in.values())
+    left, few = dict(models_in), set[int]()
+    while True:
+        samples = defaultdict(set)
+        for item, models in left.items():
+            for model in models:
+                if not anchored or anchor in models:
+                    samples[model].add(sample_of[item])
+        scarce = {
+            item
+            for item, models in left.items()
+            if any(len(samples[model]) < MIN_SAMPLES for model in models if not anchored or anchor in models)
+        }
+        if not scarce:
+            return few
+        few |= scarce
+        left = {item: models for item, models in left.items() if item not in scarce}
 
 
 def _is_few(samples: int, *, of: int) -> bool:
@@ -290,15 +324,24 @@ def blind_since(scope: Scope) -> datetime | None:
     return since
 
 
-def until_closed(scope: Scope) -> str:
-    """Until when, in words: the last day of the rounds that are open on them, if that is known."""
+def last_day(scope: Scope) -> date | None:
+    """The last day of the rounds that are open on blind items of the view's kind; None where one has no end."""
     places = CampaignItem.objects.filter(item__blind=True, item__kind=scope.kind.item_kind)
     rounds = places.filter(
         campaign__benchmark__slug=scope.benchmark.slug, campaign__blind=True, campaign__state__in=Campaign.GOING
     )
     ends = list(rounds.order_by().values_list("campaign__due", flat=True).distinct())
-    known = [end for end in ends if end]
-    return f"until {max(known):%-d %b %Y}" if known and known == ends else "until the round closes"
+    known: list[date] = [end for end in ends if end]
+    return max(known) if known and len(known) == len(ends) else None
+
+
+def until_closed(scope: Scope) -> str:
+    """Until when votes on these are kept back, in words."""
+    return until_in_words(last_day(scope))
+
+
+def until_in_words(day: date | None) -> str:
+    return f"until {day:%-d %b %Y}" if day else "until the round closes"
 
 
 def _in_hidden_splits(benchmark: Benchmark, item: str = "") -> Q:
@@ -313,6 +356,11 @@ def _sealed(benchmark: Benchmark, item: str = "") -> Q:
 def counts_sealed(scope: Scope) -> bool:
     """Whether numbers of this view are made for somebody who sees no single verdict on some of its samples."""
     return not (scope.staff or scope.edition) and bool(sealed_items(scope.benchmark))
+
+
+def counts_hidden_splits(scope: Scope) -> bool:
+    """The same for samples that nobody below staff could ever see verdicts on."""
+    return counts_sealed(scope) and bool(sealed_items(scope.benchmark) - blind_items(scope.benchmark).keys())
 
 
 @kept_until_changed
@@ -372,14 +420,29 @@ def in_parts(scope: Scope, rows: pd.DataFrame, by: str) -> BoolArray:
     if not counts_sealed(scope):
         return np.ones(len(rows), dtype=np.bool_)
     blind = blind_items(scope.benchmark)
-    if "item" not in rows:
-        sample = rows["sample"].where(rows["sample"].isin(blind.values()))
-        sealed = rows["sample"].isin(sealed_samples(scope.benchmark) - set(blind.values()))
-    else:
-        sample = rows["item"].map(blind)
+    if "item" in rows:
         sealed = rows["item"].isin(sealed_items(scope.benchmark) - blind.keys())
-    many = sample.groupby(rows[by].to_numpy(), observed=True).transform("nunique") >= MIN_SAMPLES
-    return np.asarray(~sealed & (sample.isna() | many))
+    else:
+        sealed = rows["sample"].isin(sealed_samples(scope.benchmark) - set(blind.values()))
+    return np.asarray(~sealed & of_many(scope, rows, by))
+
+
+def of_many(scope: Scope, rows: pd.DataFrame, *by: str) -> BoolArray:
+    """Which rows, by their column ``item`` or ``sample``, a number about them is made of, or one for each value of the
+    columns ``by``: of items that people label blind those of numbers about many.
+    """
+    if not counts_sealed(scope):
+        return np.ones(len(rows), dtype=np.bool_)
+    blind = blind_items(scope.benchmark)
+    if "item" in rows:
+        sample = rows["item"].map(blind)
+    else:
+        sample = rows["sample"].where(rows["sample"].isin(blind.values()))
+    if not by:
+        return np.asarray(sample.isna() | (sample.nunique() >= MIN_SAMPLES))
+    parts = [rows[name].to_numpy() for name in by]
+    many = sample.groupby(parts, observed=True).transform("nunique") >= MIN_SAMPLES
+    return np.asarray(sample.isna() | many)
 
 
 def _is_narrowed(scope: Scope) -> bool:

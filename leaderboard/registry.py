@@ -45,6 +45,7 @@ from leaderboard.boards.models.keyed import ChoiceRow, YesNoRow
 from leaderboard.boards.models.lengths import LengthRow
 from leaderboard.boards.models.pairs import PairRow
 from leaderboard.boards.models.scores import ComponentsRow, MarksRow, ScoreRow
+from leaderboard.boards.standing import state_of
 from leaderboard.boards.versus import board as versus
 from leaderboard.boards.versus.board import LevelMeasure, Measure
 from leaderboard.held_out.board import HeldOutRow, releases
@@ -53,7 +54,17 @@ from leaderboard.methods import EPSILON
 from leaderboard.rows import Row, plain, with_note
 from leaderboard.scope import JUDGED, SAMPLES, VIEW, BadScope, Scope
 from leaderboard.sight import MODELS, Sight
-from leaderboard.view import LENGTHS, MEASURES, RANKINGS, TOGETHER, checked_epsilon, judge_run, run_number, scope_of
+from leaderboard.view import (
+    LENGTHS,
+    MEASURES,
+    RANKINGS,
+    TOGETHER,
+    check_state,
+    checked_epsilon,
+    judge_run,
+    run_number,
+    scope_of,
+)
 
 
 def rows_of(table: Table, benchmark: Benchmark, given: Mapping[str, str], viewer: Viewer) -> Rows:
@@ -65,12 +76,15 @@ def rows_of(table: Table, benchmark: Benchmark, given: Mapping[str, str], viewer
         **{name: given[name] for name in ("part", "a", "b") if name in given},
         planned={name: given[name] for name in plans.PLANNED if name in given},
     )
-    staff = allowed(viewer, "read-hidden", of=benchmark)
+    check_state(given.get("state", ""))
+    staff = allowed(viewer, "read-hidden", of=benchmark) and not given.get("state")
     kind = given.get("kind") or _default_kind(table, benchmark, asked, staff=staff)
-    view = {name: given[name] for name in VIEW if name in given and name not in ("kind", "run")}
+    view = {name: given[name] for name in VIEW if name in given and name not in ("kind", "run", "state")}
     run = run_number(str(given.get("run", "")))
     scope = scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
-    return table.make(replace(scope, pseudonyms=staff and not allowed(viewer, "read-names")), asked)
+    rows = table.make(replace(scope, pseudonyms=staff and not allowed(viewer, "read-names")), asked)
+    state = state_of(of_usual_source(scope, asked)[0] if table.board == "models" else scope, table.board)
+    return replace(rows, rows=[row | state for row in rows.rows])
 
 
 def _default_kind(table: Table, benchmark: Benchmark, asked: TableQuery, *, staff: bool) -> Kind:

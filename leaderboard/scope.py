@@ -166,7 +166,8 @@ JUDGED = (FAILURES.name, ORDERS.name, POOL.name)  # what boards of judges follow
 # ---- the view ----
 
 # Every parameter of a view.
-VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS, AS_PRINTED, *SAMPLES)
+VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS, AS_PRINTED, *SAMPLES, "state")
+CLOSED = "closed"  # the state that everybody sees, where staff see more
 
 
 OPEN, HELD, WHOLE = "open", "held", "whole"  # halves of a benchmark that holds one out

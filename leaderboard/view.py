@@ -29,6 +29,7 @@ from leaderboard.methods import EPSILON
 from leaderboard.models import Edition
 from leaderboard.scope import (
     ADJUDICATED,
+    CLOSED,
     DEFINITIONS,
     ELO,
     HUMANS,
@@ -49,10 +50,10 @@ RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
 TOGETHER = ("models", "ranks", "levels")
 LENGTHS = ("answers", "replies")
-OF_PEOPLE = ("campaign", "majority")
+OF_PEOPLE = ("campaign", "majority", "state")
 # What a page of verdicts of one kind takes, and what one of models does: its votes, and the rows behind them.
 OF_VERDICTS = ("kind", *SAMPLES, *OF_PEOPLE)
-OF_VOTES = ("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS, *SAMPLES)
+OF_VOTES = ("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS, *SAMPLES, "state")
 NAMES = ("source", "campaign", "anchor", "level")  # compared as they are stored
 
 
@@ -121,6 +122,12 @@ PARAMETERS = {
         Parameter(name="question_type", help="samples of this type only", metavar="TYPE"),
         Parameter(name="split", help="samples of this split only", metavar="NAME"),
         Parameter(
+            name="state",
+            help="closed: what everybody sees; staff see more without it, such as votes of open rounds",
+            choices=[CLOSED],
+            bare=CLOSED,
+        ),
+        Parameter(
             name="epsilon",
             help=f"by how much a judge may do worse than a person, 0 to 1; default {EPSILON:g}",
             metavar="E",
@@ -165,6 +172,12 @@ def run_number(text: str) -> int | None:
     if number is None:
         raise BadScope(f"{text!r} is not a run: a run is a whole number.")
     return number
+
+
+def check_state(text: str) -> None:
+    """Raises BadScope for a state that there is none of."""
+    if text not in ("", CLOSED):
+        raise BadScope(f"Unknown state: {text!r}. There is {CLOSED}: what everybody sees.")
 
 
 def judge_run(text: str) -> int:
@@ -296,7 +309,8 @@ class Address:
 
     @property
     def staff(self) -> bool:
-        return self.may("read-hidden")
+        """Whether the page shows what staff see."""
+        return self.may("read-hidden") and self.params.get("state") != CLOSED
 
     def may(self, rule: str) -> bool:
         """Whether the viewer has the rule for this benchmark."""
@@ -332,8 +346,9 @@ class Address:
             elo=self.params.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
             staff=self.staff,
             kind=self.kind,
-            **{name: self._asked(name) for name in OF_VOTES if name not in ("source", "run", "kind")},
+            **{name: self._asked(name) for name in OF_VOTES if name not in ("source", "run", "kind", "state")},
         )
+        check_state(self.params.get("state", ""))
         return replace(asked, pseudonyms=asked.staff and not self.may("read-names"))
 
     def sight(self, of: Edition.What | None = None) -> Sight:

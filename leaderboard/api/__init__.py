@@ -106,10 +106,12 @@ class TableView(RowsView):
         return parameters
 
 
-def as_rows(name: str, rows_are: Mapping[type[Row], Mapping[str, type]]) -> dict[tuple[int, str], Any]:
+def as_rows(
+    name: str, rows_are: Mapping[type[Row], Mapping[str, type]], *, stands: bool = False
+) -> dict[tuple[int, str], Any]:
     """The answer of an operation that gives rows, in each of its formats."""
     texts = {(200, renderer.media_type): str for renderer in (JsonLinesRenderer, CsvRenderer)}
-    return {(200, "application/json"): rows_as(name, rows_are)} | texts
+    return {(200, "application/json"): rows_as(name, rows_are, stands=stands)} | texts
 
 
 def view_of(name: str, table: Table) -> Callable[..., Any]:
@@ -123,6 +125,6 @@ def view_of(name: str, table: Table) -> Callable[..., Any]:
         ),
     ]
     attributes = {"__doc__": table.make.__doc__, "table": table, "access_rule": table.rule}
-    described = extend_schema(parameters=parameters, responses=as_rows(name, table.rows_are) | NO_ROWS_YET)
+    described = extend_schema(parameters=parameters, responses=as_rows(name, table.rows_are, stands=True) | NO_ROWS_YET)
     view: type[APIView] = described(type("Rows", (TableView,), attributes))
     return view.as_view()

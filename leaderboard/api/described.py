@@ -25,13 +25,21 @@ PLAIN: dict[Any, type[Any]] = {
 }
 OF_NUMBER = {"n": int, "groups": int, "method": str}  # the others are floats
 NOTES = "Why numbers, or their intervals, are missing."
+AS_OF = "Of when the numbers are: of the last closed state or of an edition; null: of now."
 
 
-def rows_as(name: str, sorts: Mapping[type[Row], Mapping[str, type]]) -> Any:
+class KeptBack(serializers.Serializer[Any]):
+    """What is not counted while people label it, blind."""
+
+    items = serializers.IntegerField(help_text="On so many items no label counts that was given since.")
+    until = serializers.DateField(allow_null=True, help_text="The last day; null: until the round closes.")
+
+
+def rows_as(name: str, sorts: Mapping[type[Row], Mapping[str, type]], *, stands: bool = False) -> Any:
     """A list of rows of one sort or of several, each with the columns that stand before its own; ``name``: of several
-    together.
+    together; ``stands``: whether each row says as of when it is.
     """
-    made = [serializer_of(cast(Any, row), tuple(before.items())) for row, before in sorts.items()]
+    made = [serializer_of(cast(Any, row), tuple(before.items()), stands=stands) for row, before in sorts.items()]
     if len(made) == 1:
         return made[0](many=True)
     return PolymorphicProxySerializer(component_name=name, serializers=made, resource_type_field_name=None, many=True)
@@ -39,7 +47,7 @@ def rows_as(name: str, sorts: Mapping[type[Row], Mapping[str, type]]) -> Any:
 
 @cache
 def serializer_of(
-    row: Any, before: tuple[tuple[str, type], ...] = (), *, within: bool = False
+    row: Any, before: tuple[tuple[str, type], ...] = (), *, within: bool = False, stands: bool = False
 ) -> type[serializers.Serializer[Any]]:
     """The serializer of a class of rows; ``within`` another one numbers have ends alone, and there are no notes."""
     columns: dict[str, Any] = {name: PLAIN[kind]() for name, kind in before}
@@ -57,6 +65,9 @@ def serializer_of(
         columns.setdefault("notes", serializers.ListField(child=serializers.CharField(), help_text=NOTES))
     if issubclass(row, ScoreRow):
         columns[row.levels_name] = serializers.DictField(child=serializers.FloatField(allow_null=True))
+    if stands:
+        columns["as_of"] = serializers.DateTimeField(allow_null=True, help_text=AS_OF)
+        columns["kept_back"] = KeptBack(required=False)
     name = f"{row.__name__}Within" if within else row.__name__
     return type(name, (serializers.Serializer,), columns | {"__doc__": getdoc(row)})
 

@@ -70,6 +70,9 @@ PROVISIONAL_RANK = f"rank: provisional, over fewer than {PROVISIONAL} items"
 MOST_NAMED = 8
 
 
+MAY_BE_BEST = "May be the best"
+
+
 def best_of(places: Mapping[str, bool | None], islands: int = 1) -> list[str]:
     """A note on the models that may be the best; none where that cannot be told. ``places``: whether a model may;
     ``islands``: how many groups of models there are that never met, of which ``places`` are one.
@@ -79,7 +82,7 @@ def best_of(places: Mapping[str, bool | None], islands: int = 1) -> list[str]:
         return []
     named = listed(sorted(best)) if len(best) <= MOST_NAMED else f"{len(best)} of {len(places)} models"
     among = f" of the {len(places)} that are connected" if islands > 1 else ""
-    return [f"May be the best{among}, all together with 95%: {named}."]
+    return [f"{MAY_BE_BEST}{among}, all together with 95%: {named}."]
 
 
 class Tested(Row):

@@ -10,7 +10,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, KeptBoard
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, Row
-from leaderboard.scope import JUDGED, POOL, VIEW, BadScope, Scope
+from leaderboard.scope import JUDGED, POOL, SAMPLES, VIEW, BadScope, Scope
 from leaderboard.sight import MODELS, Sight
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
 OF_PLACES = tuple(
     name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading", "total", "as_printed")
 )
-OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
-OF_REPEATS = ("source", "run", "kind", "level", "question_type", "split")
-OF_ANALYSES = ("source", "run", "kind", "campaign", "level", "question_type", "split")
-OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
+OF_LABELS = ("kind", "campaign", "majority", *SAMPLES, "state")
+OF_REPEATS = ("source", "run", "kind", *SAMPLES, "state")
+OF_ANALYSES = ("source", "run", "kind", "campaign", *SAMPLES, "state")
+OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, *SAMPLES, "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from django.db.models import QuerySet
-
-from annotations.models import Label
-from bank import exposure
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
 from leaderboard import votes
@@ -18,23 +14,12 @@ from leaderboard.boards.biases.board import BiasBoard
 from leaderboard.boards.by_kind import makers_of
 from leaderboard.boards.judges.board import JudgesBoard
 from leaderboard.boards.models.pairs import PairsBoard
+from leaderboard.boards.standing import rounds_beside_people, rounds_of
 from leaderboard.boards.versus import board as versus
 from leaderboard.boards.versus.board import Versus
-from leaderboard.hidden import (
-    blind_items,
-    blind_since,
-    counts_sealed,
-    held_out_in,
-    of_one_source,
-    sealed_items,
-    uncounted_runs,
-    until_closed,
-    without_sealed,
-)
+from leaderboard.hidden import held_out_in, of_one_source, uncounted_runs, without_sealed
 from leaderboard.scope import LENGTH, NO_CONTROL, NO_ELO, BadScope, Scope
 from leaderboard.sight import JUDGES, MODELS, Sight
-from leaderboard.votes.scores import counted_labels, items_asked
-from stats.figures import number_of
 
 SIMULATED = "The labels come from simulated annotators: they say nothing about people."
 HELD_OUT = "Half of what people labelled is held out: these figures are of the other half."
@@ -51,62 +36,12 @@ PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say n
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
     board = _told(scope, _with_lengths(scope, makers_of(scope.kind).models(of_one_source(scope))))
-    under_way = _under_way(of_one_source(scope)) if scope.by_people and scope.run is None else []
-    return replace(board, notes=[*board.notes, *under_way]) if under_way else board
+    rounds = [OfRounds(note) for note in rounds_of(of_one_source(scope)).notes]
+    return replace(board, notes=[*board.notes, *rounds]) if rounds else board
 
 
 class OfRounds(str):
     """A note about what a board counts while rounds are open."""
-
-
-def _under_way(scope: Scope) -> list[str]:
-    """What the numbers of a view count of items that people label blind, and of labels in hidden splits: why a board
-    counts more or fewer items when a campaign opens or closes. It says nothing that a label of an open round moves.
-    """
-    if scope.kind.keyed or not counts_sealed(scope):
-        return []
-    blind, everything = blind_items(scope.benchmark).keys(), replace(scope, staff=True, singly=False)
-    asked = set(items_asked(everything).index)
-    counted = _labelled(counted_labels(scope, every=True)) & set(items_asked(scope).index)
-    before = _labelled(counted_labels(everything, every=True).filter(exposure.said_before()))
-    again, few = len(counted & blind), len((before & asked & blind) - counted)
-    first = len(asked & blind) - again - few
-    until = until_closed(scope)
-    notes = []
-    if again:
-        since = f"As of {blind_since(scope):%-d %b %Y}, the last closed state"
-        which = f"{number_of(again, 'item')} {_are(again)} being labelled again {until}"
-        notes.append(f"{since}: {which}, and what is said of these now counts when that round closes.")
-    if few:
-        which = f"{number_of(few, 'more item' if again else 'item')} that people label again {until} {_are(few)}"
-        notes.append(f"{which} left out: numbers of few would tell single verdicts.")
-    if first:
-        which = f"{number_of(first, 'item')} {_are(first)} being labelled {until}"
-        notes.append(f"{which}, and {'counts' if first == 1 else 'count'} when that round closes.")
-    return [OfRounds(note) for note in (*notes, *_of_hidden_splits(scope, asked, counted))]
-
-
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
-def _labelled(labels: QuerySet[Label]) -> set[int]:
-    return set(labels.order_by().values_list("item", flat=True).distinct())
-
-
-def _of_hidden_splits(scope: Scope, asked: set[int], counted: set[int]) -> list[str]:
-    sealed = (sealed_items(scope.benchmark) - blind_items(scope.benchmark).keys()) & asked
-    everything = replace(scope, staff=True, singly=False)
-    given = _labelled(counted_labels(everything, every=True)) & sealed
-    notes = []
-    if told := given & counted:
-        count = "counts" if len(told) == 1 else "count"
-        items = number_of(len(told), "item")
-        notes.append(f"{items} of a hidden split {count} in the whole, and in no part by level or length.")
-    if left := len(given - counted):
-        which = f"{number_of(left, 'more labelled item' if told else 'labelled item')} of a hidden split {_are(left)}"
-        notes.append(f"{which} left out: numbers of few would tell single verdicts.")
-    return notes
 
 
 def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
@@ -177,7 +112,7 @@ def _beside_people(scope: Scope, board: B) -> B:
     """The board as this viewer may see it, with a note where a half of its samples is held out."""
     board = _told(scope, board)
     notes = [HELD_OUT] if held_out_in(scope.benchmark) and not scope.half else []
-    notes += _under_way(without_sealed(scope)) if board.rows else []
+    notes += [OfRounds(note) for note in rounds_beside_people(scope).notes] if board.rows else []
     return replace(board, notes=[*board.notes, *notes]) if notes else board
 
 

@@ -24,12 +24,16 @@ from leaderboard.boards import seen
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.behind import item_page as one_item
 from leaderboard.boards.behind import votes_page
+from leaderboard.boards.empty import Empty, too_few, why_no_judges, why_no_models
 from leaderboard.boards.judges.board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.boards.models import page as models_page
-from leaderboard.hidden import sealed_items
+from leaderboard.boards.standing import rounds_beside_people, rounds_of
+from leaderboard.hidden import of_one_source
 from leaderboard.kept.values import until_changed
 from leaderboard.kinds import Kind
+from leaderboard.kinds.base import Shape
 from leaderboard.lookups import KnownModel, KnownModels, known_models
+from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import pictures
 from leaderboard.rows import Number
@@ -48,7 +52,6 @@ SEARCHED = 200  # items looked at for the one that is shown
 TRIED = 12  # of them with everybody's verdict
 SHORT = 150  # characters
 LINES = 5
-FEWEST_ITEMS = 30  # of the number in the first sentence
 WIDTH, ROW = 104, 28  # pixels, of the marks: as wide as a phone has room for, so that nothing is scaled
 PUBLIC = Benchmark.Visibility.PUBLIC
 
@@ -88,9 +91,10 @@ class Entry:
     models_unit: str
     more_models: int
     of_all: str  # which models are not among them
+    models_as_of: str  # where they are of an earlier state
     judges: list[MiniRow]
-    compared: int  # items that a judge is compared on, at most
-    sealed: bool  # whether some are labelled blind now
+    no_judges: Empty | None
+    judges_as_of: str
     judges_unit: str
     more_judges: int
     people: SafeString
@@ -127,6 +131,7 @@ class Headline:
     """
 
     benchmark: str
+    answers: str  # to what they are, in words
     judge: str
     items: str
     share: str
@@ -184,13 +189,18 @@ class _Place:
     source: Source  # of the board of models
     models: ModelsBoard
     judges: JudgesBoard
-    main: str  # the number that ranks the models
+    shape: Shape  # of the number that ranks the models
     judges_kind: Kind
+    refused: str = ""  # why there is no board of models of the view
 
     @property
     def kind(self) -> Kind:
         """Of the board of models."""
         return self.source.scope.kind
+
+    @property
+    def main(self) -> str:
+        return self.shape.main.name
 
     @property
     def of_judges(self) -> Address:
@@ -254,7 +264,7 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
     shares: list[float | None] = []
     ends: list[float | None] = []
     for place, rows, ranked in zip(places, models, judges, strict=True):
-        if place.kind.shape.hundred:
+        if place.shape.hundred:
             for row in rows:
                 shares += _shares(place, row)
         if ranked:
@@ -291,12 +301,13 @@ def _entry(
         judges_link=place.address.to("leaderboard:judges"),
         models=[_model_row(place, row, of_models, known[row.model]) for row in top],
         models_note=place.source.note or _models_note(place, top),
-        models_unit=place.kind.shape.short if top else "",
+        models_unit=place.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
         of_all=_of_all(place) if top else "",
+        models_as_of=rounds_of(of_one_source(place.source.scope)).in_short if top else "",
         judges=[_judge_row(place, judge, of_judges) for judge in ranked],
-        compared=max((judge.row.n for judge in measured), default=0),
-        sealed=bool(sealed_items(place.counts.benchmark)),
+        no_judges=None if ranked else _no_judges(place, measured),
+        judges_as_of=rounds_beside_people(place.of_judges.scope()).in_short if ranked else "",
         judges_unit=_judges_unit(place) if ranked else "",
         more_judges=max(0, len(measured) - len(ranked)),
         people=_people(place, of_judges) if ranked else BLANK,
@@ -320,15 +331,25 @@ def _people(place: _Place, scale: marks.Axis) -> SafeString:
 
 def _place(counts: BenchmarkCounts, address: Address) -> _Place:
     source = source_of(address)
+    refused = ""
     try:
         board = seen.models(source.scope)
     except BadScope as error:
-        board = ModelsBoard([], [str(error)])
+        board, refused = ModelsBoard(), str(error)
     of_judges = replace(address, page="leaderboard:judges").scope()
     judges = seen.judges(of_judges)
     kind = source.scope.kind
-    main = kind.shapes.get(board.ranked_by, kind.shape).main.name
-    return _Place(counts, address, source, board, judges, main, of_judges.kind)
+    shape = _shape_of(kind, board)
+    return _Place(counts, address, source, board, judges, shape, of_judges.kind, refused)
+
+
+def _shape_of(kind: Kind, board: ModelsBoard) -> Shape:
+    """That of the number that ranks; of an edition that leaves it out of every row, that of another that it tells."""
+    ranking = kind.shapes.get(board.ranked_by, kind.shape)
+    for shape in (ranking, *kind.shapes.values()):
+        if any(row.number(shape.main.name).value is not None for row in board.rows):
+            return shape
+    return ranking
 
 
 def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headline | None:
@@ -343,10 +364,11 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
         of_simulated, _ = votes.labels_by_origin(scope)
         if of_simulated:
             continue
-        if place.metric is SIDED and row.n >= FEWEST_ITEMS:
+        if place.metric is SIDED and row.n >= PROVISIONAL:
             board = place.address.to("leaderboard:judges")
             return Headline(
                 benchmark=place.counts.benchmark.titled,
+                answers=_answers_to(place.counts.benchmark),
                 judge=run.judge.name,
                 items=whole(row.n),
                 share=percent(row.value.value),
@@ -358,6 +380,11 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
                 other=_by_other_measure(place, run),
             )
     return None
+
+
+def _answers_to(benchmark: Benchmark) -> str:
+    pictured = SampleImage.objects.filter(sample__in=benchmark.samples.in_use())
+    return "answers to pictures" if pictured.exists() else "text answers"
 
 
 def _picture(place: _Place) -> Picture | None:
@@ -401,7 +428,7 @@ def _top_models(place: _Place) -> list[ModelRow]:
 
 def _shares(place: _Place, row: ModelRow) -> list[float | None]:
     """The number that ranks and its ends, as shares of 1."""
-    hundred = place.kind.shape.hundred or 1.0
+    hundred = place.shape.hundred or 1.0
     return [None if end is None else end / hundred for end in row.number(place.main).ends]
 
 
@@ -410,8 +437,8 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, known: KnownMode
     write: Any = percent
     ends = _shares(place, row)
     kind = place.kind
-    if not kind.shape.hundred:
-        scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), WIDTH, ROW), kind.shape.main.write
+    if not place.shape.hundred:
+        scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), WIDTH, ROW), place.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE
     if not few and row.rank is not None:
@@ -426,9 +453,26 @@ def _models_note(place: _Place, rows: list[ModelRow]) -> str:
     if not place.models.rows and store.is_answered(place.counts.benchmark):
         link = reverse("leaderboard:desiderata")
         return format_html('Asked by recipes: <a href="{}">more than right answers</a>.', link)
-    if place.models.notes:
-        return place.models.notes[0]
-    return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
+    if place.refused:
+        return place.refused
+    if place.models.rows:
+        most = max((row.number(place.main) for row in place.models.rows), key=lambda number: number.groups or 0)
+        few = too_few(most.groups or 0, items=most.n or 0)
+        return few.in_short if few else ""
+    return why_no_models(place.source.scope).in_short
+
+
+def _no_judges(place: _Place, measured: Sequence[Ranked]) -> Empty:
+    if measured:
+        most = max(measured, key=_groups)
+        few = too_few(_groups(most), items=most.row.n)
+        assert few, "of judges on enough groups some are shown"
+        return few
+    return why_no_judges(place.of_judges.scope())
+
+
+def _groups(judge: Ranked) -> int:
+    return judge.row.value.groups or 0
 
 
 def _measured(place: _Place) -> list[Ranked]:
@@ -448,21 +492,28 @@ def _measured(place: _Place) -> list[Ranked]:
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
-    return [judge for judge in _measured(place) if judge.row.n >= FEWEST_ITEMS][:TOP]
+    """Those on too few items for a rank come last."""
+    told = [judge for judge in _measured(place) if not too_few(_groups(judge), items=judge.row.n)]
+    return sorted(told, key=lambda judge: judge.row.n < PROVISIONAL)[:TOP]
 
 
 def _judge_row(place: _Place, judge: Ranked, scale: marks.Axis) -> MiniRow:
     run, row, standing = judge.run, judge.row, judge.standing
     person = place.person
     bar = marks.interval_bar(
-        scale, *row.value.ends, write=place.metric.write, ceiling=person.value, band=(person.low, person.high)
+        scale,
+        *row.value.ends,
+        write=place.metric.write,
+        ceiling=person.value,
+        band=(person.low, person.high),
+        provisional=row.n < PROVISIONAL,
     )
     page = reverse("leaderboard:judge-detail", args=[run.judge_id])
     link = place.address.to("leaderboard:judges", kind=place.judges_kind.name)
     if place.judges_kind.pairwise:
         link = verdicts_link(place.address, run, metric=place.metric.name) or link
     rank = NONE
-    if standing is not None:
+    if standing is not None and row.n >= PROVISIONAL:
         rank = rank_range(standing.rank, standing.rank_low, standing.rank_high)
     return MiniRow(rank, row.judge, link, place.metric.write(row.value.value), bar, page, row.simulated)
 

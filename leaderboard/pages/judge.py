@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
+from judging import protocols
 from judging.extras.juries import members_of
 from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
@@ -18,6 +19,7 @@ from leaderboard.boards.agreement import variance
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.biases.board import BiasRow
 from leaderboard.boards.biases.page import Biases
+from leaderboard.boards.empty import why_no_judges
 from leaderboard.boards.judges import stand_in as standin
 from leaderboard.boards.judges import stand_in_page as standin_page
 from leaderboard.boards.judges.board import JudgeRow, JudgesBoard
@@ -139,7 +141,7 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
     if found:
         steady, steady_of = _steady(found[0]), f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}"
     return JudgePage(
-        lead=_lead(judge, found),
+        lead=_lead(judge, found, viewer),
         stand_ins=list(filter(None, map(_stand_in_panel, found))),
         lines=_agreement(judge, found),
         biases=_biases(judge, list(chain.from_iterable(map(_measured_biases, found)))),
@@ -179,13 +181,22 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
                 yield _Judged(address, sight, kind, board, by_run[row.run], row)
 
 
-def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
+def _lead(judge: Judge, found: Sequence[_Judged], viewer: Viewer) -> str:
     if not found:
-        return "People have labelled nothing that it judged, so there is nothing to compare it with."
+        return _why_not_compared(judge, viewer)
     on = found[0]
     said = f"{on.metric.label} {with_interval(on.row.value, on.metric.write, on.unit)}"
     person = f"; one more person {on.metric.write(on.person.value)}{on.unit}" if on.person.value is not None else ""
     return f"{said} on {number_of(on.row.n, 'item')} of {on.address.benchmark.titled} that people labelled{person}."
+
+
+def _why_not_compared(judge: Judge, viewer: Viewer) -> str:
+    for run in _visible_runs(judge, viewer):
+        params = {"kind": protocols.get(run.protocol).verdict_kind}
+        address = Address(viewer, "leaderboard:judges", named(run.benchmark), run.benchmark, params)
+        why = why_no_judges(address.scope(), "it")
+        return f"{run.benchmark.titled}: {why.in_short} {why.words}"
+    return "It has no verdicts here yet."
 
 
 def _agreement(judge: Judge, found: Sequence[_Judged]) -> Table:

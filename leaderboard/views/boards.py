@@ -16,10 +16,10 @@ from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import votes
-from leaderboard.boards import seen
+from leaderboard.boards import empty, seen
 from leaderboard.boards.agreement import page as agreement_page
 from leaderboard.boards.agreement.board import AgreementBoard
-from leaderboard.boards.base import Board, KeptBoard, ModelsBoard, whole_from_text
+from leaderboard.boards.base import MAY_BE_BEST, Board, KeptBoard, ModelsBoard, whole_from_text
 from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.boards.biases import page as bias_page
 from leaderboard.boards.biases.board import BiasBoard
@@ -63,7 +63,7 @@ from leaderboard.view import (
     source_of,
 )
 from leaderboard.views.forms import OutsideForm
-from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
+from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, standing_of, table_files
 from stats.figures import Write, number_of, percent, two, whole, without_interval
 
 
@@ -76,9 +76,10 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     board = shown.board
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", _models_selects(address, source, shown))
-    context |= {"board": board, "note": note, "keyed": scope.kind.keyed}
+    context |= {"board": board, "note": note}
+    context |= standing_of(address, scope)
     if not board.rows:
-        context["views"] = []
+        context |= {"views": [], "empty": empty.why_no_models(scope)}
     if sight.sealed:
         context["edition"] = _edition(address, sight)
     if board.rows:
@@ -94,7 +95,7 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
             template, of_models = "_scored", _scored_context(address, sight, board, known)
         of_models["of_all"] = models_page.of_all_models(context["counts"].models, every, scope.kind)
         page = of_models["page"]
-        context |= _whole("models", template, address, scope, board, of_models)
+        context |= _whole("models", template, address, scope, board, of_models) | {"finding": page.finding}
         context |= beside_filters(page.table, page.chooser, rows="models", told=board.rated and page.told)
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
@@ -173,9 +174,15 @@ def _models_context(
         "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
         "coverage": _coverage(board),
-        "notes": board.notes,
+        "notes": _below(board.notes, page.finding),
         "board": board,
     }
+
+
+def _below(notes: Sequence[str], finding: str = "") -> list[str]:
+    """The notes of a board without what stands above it."""
+    told = [note for note in notes if not isinstance(note, seen.OfRounds)]
+    return [note for note in told if not (finding and note.startswith(MAY_BE_BEST))]
 
 
 def _coverage(board: PairsBoard) -> str:
@@ -199,7 +206,7 @@ def _scored_context(address: Address, sight: Sight, board: ModelsBoard, known: K
         "defined": in_words(scope, *DEFINITIONS),
         "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
-        "notes": board.all_notes,
+        "notes": _below(board.all_notes, page.finding),
         "board": board,
     }
 
@@ -229,7 +236,10 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     if scope.kind.hidden and scope.kind.metrics and sight.sealed:
         context["edition"] = _edition(address, sight)
     context["held_out"] = address.to("leaderboard:held-out") if address.may("publish") else ""
-    if board.rows:
+    context |= standing_of(address, scope, beside_people=True)
+    if not any(row.value.value is not None for row in board.rows):
+        context["empty"] = empty.why_no_judges(scope)
+    else:
         of_judges = _judges_context(address, sight, board)
         context |= _whole("judges", "_judges", address, scope, board, of_judges)
         page = of_judges["page"]
@@ -305,7 +315,7 @@ SHOWN = (AS_PUBLISHED, seen.SIMULATED, seen.PARTLY_SIMULATED, seen.HELD_OUT)  # 
 
 def _notes(board: JudgesBoard, page: judges_page.JudgesPage) -> list[str]:
     shown = [row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)]
-    told = (note for note in board.notes if note in SHOWN or isinstance(note, seen.OfRounds))
+    told = (note for note in board.notes if note in SHOWN)
     return [*told, *without_interval(shown)]
 
 
@@ -351,7 +361,12 @@ def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope, board = sight.scope, seen.bias_of(sight.scope)
     selects = [*pickers.sample_selects(address), *pickers.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
-    if any(row.run for row in board.rows):  # people alone are nothing to compare with
+    context |= standing_of(address, scope, beside_people=True)
+    if not any(
+        row.run and row.value.value is not None for row in board.rows
+    ):  # of people alone there is nothing to say
+        context["empty"] = empty.why_no_biases(scope)
+    else:
         of_biases = _bias_context(address, sight, board)
         context |= _whole("bias", "_bias", address, scope, board, of_biases)
         context |= {name: of_biases["page"][name] for name in ("finding", "reason")}
@@ -379,7 +394,7 @@ def _bias_context(address: Address, sight: Sight, board: BiasBoard) -> dict[str,
         "kind": scope.kind,
         "rule": provenance.rule_of(scope),
         "counted": f"{number_of(len(board.runs), 'run')}, {board.labels:,} labels by people",
-        "notes": board.notes,
+        "notes": _below(board.notes),
         "board": board,
     }
 
@@ -451,7 +466,10 @@ def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
         *pickers.people_selects(address, scope),
     ]
     context = frame(request, address, "agreement", selects) | {"board": board}
-    if board.rows:
+    context |= standing_of(address, scope, beside_people=True)
+    if not any(row.value.value is not None for row in board.rows):
+        context["empty"] = empty.why_no_agreement(scope)
+    else:
         of_voters = _agreement_context(address, sight, board)
         context |= _whole("agreement", "_agreement", address, scope, board, of_voters)
     return context
@@ -466,7 +484,6 @@ def _agreement_context(address: Address, sight: Sight, board: AgreementBoard) ->
         "rule": provenance.rule_of(scope),
         "counted": agreement_page.counted(board),
         "notes": [
-            *(note for note in board.notes if isinstance(note, seen.OfRounds)),
             *without_interval(row.value for row in board.rows if row.metric == page.metric),
         ],
         "board": board,
@@ -480,7 +497,10 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     selects = [*pickers.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects)
     context["note"] = source.note
-    if board.of:
+    context |= standing_of(address, source.scope)
+    if not board.of:
+        context["empty"] = empty.why_no_models(source.scope)
+    else:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
             "plot": address.plot("matrix"),

@@ -18,10 +18,11 @@ from accounts.rules import allowed
 from bank.intake import parquet
 from leaderboard.benchmarks import BenchmarkCounts, benchmark_counts, versions_of
 from leaderboard.boards.base import Board
-from leaderboard.hidden import sealed_items, unseen_runs
+from leaderboard.boards.standing import rounds_beside_people, rounds_of
+from leaderboard.hidden import of_one_source, sealed_items, unseen_runs
 from leaderboard.kept.values import until_changed
 from leaderboard.registry import TABLES
-from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.scope import CLOSED, SAMPLES, BadScope, Scope
 from leaderboard.show import pickers
 from leaderboard.show.table import SHOW, Chooser, Table
 from leaderboard.sight import Sight, Withheld
@@ -92,6 +93,17 @@ def _beyond_visitors(address: Address, board: str) -> str:
         which = f"{of_items} of hidden splits or campaigns under way"
         parts.append(f"count {which} as a whole and as of their last closed state, or leave them out")
     return listed(parts)
+
+
+def standing_of(address: Address, scope: Scope, *, beside_people: bool = False) -> dict[str, Any]:
+    """As of when a board of the view stands below staff, where judges are compared with people or not; for staff, the
+    way to the other state: the one that everybody sees, or the one with open rounds.
+    """
+    public = replace(scope, staff=False, pseudonyms=False)
+    rounds = rounds_beside_people(public) if beside_people else rounds_of(of_one_source(public))
+    live = address.staff
+    other = address.link(state=CLOSED if live else None) if rounds.items and address.may("read-hidden") else ""
+    return {"rounds": rounds, "rounds_shown_live": live, "rounds_other": other}
 
 
 LONG = 12  # rows from which a table can be filtered by their names

@@ -10,15 +10,15 @@ import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
 from leaderboard import votes as verdicts
+from leaderboard.boards import seen
 from leaderboard.boards.base import cached
 from leaderboard.boards.behind import answers_page as single_answers
 from leaderboard.boards.behind import disagreements as apart
 from leaderboard.boards.behind import item_page as one_item
 from leaderboard.boards.behind import votes_page
 from leaderboard.boards.behind.single_labels import sees_labels
-from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, side_by_side, voter
+from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, listed, side_by_side, voter
 from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
-from leaderboard.hidden import sealed_from
 from leaderboard.kept.pages import prepared
 from leaderboard.lookups import has_answered, known_models, names_of
 from leaderboard.scope import SAMPLES, BadScope, Scope
@@ -62,6 +62,7 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
             "page": page,
             "query": query,
             "division": votes_page.division_of_wins(source.scope, vote_list),
+            "rated": votes_page.rated(seen.models(source.scope), model),
             "pairs": len(vote_list.table),
             "columns": 2 + len(board.judges) + with_people,
             "words": address.params.get("q", ""),
@@ -106,6 +107,7 @@ def answers(request: HttpRequest, address: Address) -> HttpResponse:
         "model": model,
         "value_head": "" if scope.kind.keyed else scope.kind.shape.main.label,
         "n": len(table),
+        "division": votes_page.division_of_answers(scope, seen.models(scope), model),
         "sealed": sealed,
         "marks": counts if any(counts.values()) else {},
         "segments": votes_page.mark_segments(address, counts),
@@ -152,6 +154,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
     table = side_by_side(first, second)
     if decided := address.params.get("only") == "decided":
         table = table[table["first"].isin(("first", "second"))]
+    every, table = table, listed(scope, table)
     matches = MATCHES.get(address.params.get("match", ""), MATCHES[""])
     page, query = paged(request, address, table[matches(table)])
     rows = votes_page.compared_rows(address, page.object_list)
@@ -159,9 +162,9 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "first": first,
         "second": second,
         "n": len(table),
-        "division": votes_page.division(int(table["same"].sum()), len(table), decided=decided),
+        "division": votes_page.division(scope, every, decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
-        "sealed": bool(sealed_from(scope)),
+        "sealed": len(every) > len(table),
         "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "page": page,

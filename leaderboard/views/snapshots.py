@@ -15,6 +15,7 @@ from accounts.http import done, person
 from accounts.models import User
 from accounts.rules import BY_NAME, class_of, requires
 from bank.models import Benchmark
+from leaderboard.boards.standing import state_of
 from leaderboard.frozen import actions
 from leaderboard.frozen import page as snapshots_page
 from leaderboard.kept.pages import is_large, prepared
@@ -211,4 +212,7 @@ def board_file(request: HttpRequest, address: Address, what: str, shape: str) ->
         raise Http404("no such board")
     scope = board_scope(address, what)
     board = BOARDS[what](scope)
-    return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")
+    state = state_of(scope, what)
+    return files.answer(
+        [row | state for row in board.as_json()], shape, f"{address.benchmark.slug}-{what}-{board.data}"
+    )

@@ -18,19 +18,6 @@
       if (getComputedStyle(list).position === "absolute") list.style.right = `${Math.max(0, room)}px`;
     });
 
-  // "How to read it" stays as it was left; the server has set the attribute, so that nothing moves.
-  const root = document.documentElement;
-  const open = () => root.dataset.howto !== "closed";
-  for (const button of document.querySelectorAll("[data-howto][aria-expanded]")) {
-    button.setAttribute("aria-expanded", open());
-    if (!document.cookie.includes("howto=")) document.cookie = "howto=closed;path=/;max-age=31536000;samesite=lax"; // open on the first visit
-    button.addEventListener("click", () => {
-      root.dataset.howto = open() ? "closed" : "open";
-      document.cookie = `howto=${root.dataset.howto};path=/;max-age=31536000;samesite=lax`;
-      button.setAttribute("aria-expanded", open());
-    });
-  }
-
   // A plot as PNG is drawn here, from its SVG, at twice its size on white; without this script there is the SVG.
   const drawn = async (link) => {
     const answer = await fetch(link.href);

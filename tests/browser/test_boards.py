@@ -251,17 +251,13 @@ def test_pickers_beyond_four_are_folded_and_what_is_in_use_is_not(voted, live_se
     assert not said
 
 
-def test_how_to_read_it_stays_as_it_was_left(voted, live_server, page):
+def test_how_to_read_a_board_and_what_made_it_is_one_fold(voted, live_server, page):
     page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
-    words, switch = page.locator(".howto .in"), page.locator(".howto button")
-    expect(words).to_be_visible()
-    switch.click()
+    words, fingerprint = page.get_by_text("Rank is a range"), page.get_by_text("Fingerprint", exact=True)
     expect(words).to_be_hidden()
-    page.goto(f"{live_server.url}/leaderboards/grove/agreement/")
-    expect(words).to_be_hidden()
-    expect(switch).to_have_attribute("aria-expanded", "false")
-    switch.click()
+    page.get_by_text("How to read it").click()
     expect(words).to_be_visible()
+    expect(fingerprint).to_be_visible()
 
 
 def test_two_are_chosen_and_compared_and_a_frozen_view_is_whole(voted, people, live_server, page, sign_in, faults):

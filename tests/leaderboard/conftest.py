@@ -142,5 +142,10 @@ def board(db):
     return rows
 
 
+def without_state(row):
+    """A row without as of when it is."""
+    return {name: value for name, value in row.items() if name not in ("as_of", "kept_back")}
+
+
 def by_model(rows):
     return {row["model"]: row for row in rows}

@@ -270,7 +270,7 @@ def test_without_labels_page_command_and_api_show_the_judge_with_most_items_and_
         assert [row["notes"][0] for row in rows] == [said] * 4
         assert [row | {"notes": row["notes"][1:]} for row in rows] == of_judge
     assert board("models", "--source", "humans") == []
-    assert "No labels by people yet" in page(client, JUDGES_PAGE)
+    assert "Nobody has labelled these pairs yet" in page(client, JUDGES_PAGE)
 
 
 def test_without_labels_runs_of_a_judge_with_the_same_settings_count_together(brought, board, client_of):
@@ -323,7 +323,7 @@ def test_an_empty_benchmark_says_what_to_do(grove, client, client_of):
 def test_the_page_says_what_made_it_and_links_the_run_for_those_who_may_open_it(voted, client, client_of):
     html = page(client, MODELS_PAGE, source="keen")
     run = Run.objects.get(judge__name="keen")
-    for fact in ("What made this page", "Fingerprint", "Computed", "both orders", "keen", "100.0 %"):
+    for fact in ("what made this page", "Fingerprint", "Computed", "both orders", "keen", "100.0 %"):
         assert fact in html
     link = reverse("judging:run-detail", args=[run.pk])
     assert link not in html

@@ -49,14 +49,24 @@ def test_a_row_has_the_promised_names_and_no_other(voted, board):
     rows = board("models")
     assert {row["model"] for row in rows} == set(MODELS)
     for row in rows:
-        assert set(row) == MODEL_KEYS
+        assert set(row) == MODEL_KEYS | {"as_of"}
         assert list(row["levels"]) == ["Creation", "Perception"] or list(row["levels"]) == ["Perception", "Creation"]
         for level in row["levels"].values():
             assert {"wins", "ties", "losses", "win_rate", "n"} <= set(level)
     for row in board("judges"):
-        assert set(row) == JUDGE_KEYS
+        assert set(row) == JUDGE_KEYS | {"as_of"}
     for row in board("agreement"):
-        assert set(row) == {"a", "b", "kind", "metric", *(f"value{end}" for end in ENDS), "agree", "n", "notes"}
+        assert set(row) == {
+            "a",
+            "b",
+            "kind",
+            "metric",
+            *(f"value{end}" for end in ENDS),
+            "agree",
+            "n",
+            "notes",
+            "as_of",
+        }
 
 
 def test_a_board_without_an_anchor_counts_each_item_for_both_models(voted, board):

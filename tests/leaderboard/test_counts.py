@@ -79,7 +79,7 @@ def test_how_to_read_a_board_speaks_of_the_columns_that_are_there(board, voted, 
     for chosen in ("", *WORDS_OF[board], "n,coverage", "levels,n"):
         page = client.get(address, {"show": chosen} if chosen else {})
         there = page.context["page"].table.names if page.context else set()
-        howto = flat(page).partition("How to read it")[2].partition("</section>")[0]
+        howto = flat(page).partition("How to read it")[2].partition("</details>")[0]
         for column, word in WORDS_OF[board].items():
             told = f"<b>{word}</b>" in howto if word else COLOURED in howto
             assert told == (column in there), (chosen, column)
@@ -151,6 +151,6 @@ def test_what_a_board_counts_while_people_label_is_told_and_adds_up(voted, peopl
         else 0
     )
     assert again + left == every
-    assert f"the last closed state: {again} items are being labelled again until the round closes" in page
+    assert f"the last closed state.</b> {again} items are being labelled again, blind, until the round closes" in page
     beyond = flat(client_of("curator").get("/leaderboards/grove/models/"))
     assert "under way as a whole and as of their last closed state" in beyond

@@ -1,13 +1,15 @@
 """What the demo shows to a visitor: every page has something to say, and what is invented says so."""
 
+import html
 import json
 import re
 
 import pytest
 
 from accounts.models import User
+from annotations.campaigns.actions import make_campaign
 from annotations.models import Annotator, Campaign, Label
-from bank.models import Response
+from bank.models import Benchmark, Response
 from evalsite.demo.accounts import PASSWORD
 from evalsite.demo.llmfao import is_here, load_llmfao
 from evalsite.demo.loader import load, rows_of
@@ -17,6 +19,7 @@ from judging.models import Judge, Judgment
 from leaderboard.boards.recipes.desiderata import QUALITIES
 from leaderboard.models import Snapshot
 from tests.demo_data import shapes, simulation
+from tests.markup import flat
 from tests.once import once
 
 SIMULATED = ["Jury of three", "Prefers first", "Prefers length", "Steady"]
@@ -123,8 +126,8 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert Judge.objects.filter(simulated=False, baseline="").count() == 2
     assert Label.objects.filter(campaign__benchmark__slug="llmfao").count() == 8_931
     sentence = " ".join(demo.get("/").content.decode().split())
-    assert "1,059 LLMFAO pairs where people chose a side" in sentence
-    assert ">73.5%</a> of the time" in sentence
+    assert "1,059 LLMFAO pairs</a> of text answers where people chose a side" in sentence
+    assert ">73.5%</a>" in sentence
     assert ">60.5%</a>" in sentence
 
 
@@ -168,3 +171,32 @@ def test_its_annotator_has_a_history_that_says_it_is_simulated(demo):
 
 def test_every_account_of_it_is_a_real_one(demo):
     assert User.objects.count() == 4
+
+
+FIGURE = re.compile(r'<a\s[^>]*href="(/leaderboards/[^"]+)"[^>]*>(?:<b>)?([+−]?[\d.,]+)(?:</b>)?</a>')
+
+
+@pytest.mark.parametrize("role", ["anonymous", "researcher", "curator"])
+@pytest.mark.parametrize("opened", [False, True], ids=["before", "while people label it again"])
+def test_every_figure_of_its_boards_leads_to_a_page_that_prints_it(opened, role, demo):
+    """Models and judges, by pairs and by scores: each figure is told again, with what is shown of it."""
+    once("llmfao", load_llmfao)
+    if opened:
+        for slug in ("everyday-scenes", "llmfao"):
+            make_campaign(name=f"Again {slug}", benchmark=Benchmark.objects.get(slug=slug), protocol="pair")
+    client, followed, others = demo, 0, []
+    if role != "anonymous":
+        client.force_login(User.objects.get(username=role))
+    boards = [f"{SCENES}/models/", f"{SCENES}/judges/", f"{SCENES}/models/?kind=score", f"{SCENES}/judges/?kind=score"]
+    boards += ["/leaderboards/llmfao/models/", "/leaderboards/llmfao/judges/", "/leaderboards/shapes/models/"]
+    for board in boards:
+        figures = set(FIGURE.findall(flat(client.get(board)).partition("<main")[2]))
+        of_models = sorted(figures)[:: 12 if "llmfao/models" in board else 1]
+        for link, figure in of_models:
+            there = flat(client.get(html.unescape(link))).partition("<main")[2]
+            text = re.sub(r"<[^>]+>", " ", there)
+            followed += 1
+            if not re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", text):
+                others.append((board, figure, link))
+    assert not others
+    assert followed > 30

@@ -133,7 +133,9 @@ def test_a_model_that_wins_everything_has_an_interval_and_adds_to_no_other_numbe
     assert (best["win_rate_low"], best["win_rate_high"], best["rank"]) == (0.9, 1, 1)
     assert "every comparison" not in flat(client.get(PAGE))
     for name, row in after.items():
-        assert {**row, **{rank: before[name][rank] for rank in ("rank", "rank_low", "rank_high")}} == before[name]
+        assert {**row, **{rank: before[name][rank] for rank in ("rank", "rank_low", "rank_high", "as_of")}} == before[
+            name
+        ]
 
 
 def test_one_verdict_on_an_answer_from_outside_is_told_by_no_two_editions(table, client):

@@ -65,7 +65,7 @@ def rows(client):
 def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of_when(quiz, publish, client_of):
     anonymous, curator = client_of("anonymous"), client_of("curator")
     assert rows(anonymous) == []
-    assert "No edition of this board is published yet" in flat(anonymous.get(PAGE))
+    assert "Kept back until an edition of it is published" in flat(anonymous.get(PAGE))
     assert len(rows(curator)) == 2
     edition = publish()
     assert [row["model"] for row in rows(anonymous)] == ["Sure", "Shaky"]

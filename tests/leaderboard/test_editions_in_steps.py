@@ -211,7 +211,7 @@ def test_one_step_shares_rank_and_tier_and_moves_no_other_model(sub, people, cli
     after = rows_of(client, benchmark)
     shown = ("win_rate", "win_rate_low", "win_rate_high", "rank", "rank_low", "rank_high", "tier")
     assert [after["one"][name] for name in shown] == [after["two"][name] for name in shown]
-    ranks = ("rank", "rank_low", "rank_high", "tier")
+    ranks = ("rank", "rank_low", "rank_high", "tier", "as_of")
     for name in ("Inside", "Anchor"):
         kept = [column for column in before[name] if column not in ranks]
         assert [after[name][column] for column in kept] == [before[name][column] for column in kept]

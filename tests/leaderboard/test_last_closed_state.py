@@ -16,9 +16,10 @@ from annotations.campaigns.members import make_annotator
 from annotations.campaigns.sampling import Plan
 from annotations.labels.actions import change_label, submit_label
 from annotations.models import CampaignItem, Label
-from bank.models import Item
+from bank.models import Benchmark, Item
 from leaderboard.registry import TABLES
-from tests.leaderboard.conftest import judgments
+from tests.leaderboard.conftest import judgments, without_state
+from tests.leaderboard.test_poor_data import label as label_of
 from tests.markup import flat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -29,12 +30,17 @@ CHANCE = re.compile(r'"X-CSRFToken": "\w+"|name="csrfmiddlewaretoken" value="\w+
 BELOW = ("anonymous", "annotator", "researcher")
 
 
-def rows_of(client, what, **asked):
-    """Without Elo, which in full tells each vote of the order."""
-    answer = client.get(
-        f"/api/v1/leaderboards/{what}/", {"benchmark": "grove"} | asked | ({"elo": "none"} if what == "models" else {})
-    )
+def with_state(client, what, **asked):
+    answer = client.get(f"/api/v1/leaderboards/{what}/", {"benchmark": "grove"} | asked)
     return answer.json() if answer.status_code == 200 else answer.status_code
+
+
+def rows_of(client, what, **asked):
+    """What the rows say, but as of when."""
+    rows = with_state(client, what, **asked)
+    if isinstance(rows, int):
+        return rows
+    return [without_state(row) for row in rows]
 
 
 @pytest.fixture
@@ -130,8 +136,48 @@ def test_a_board_says_as_of_when_it_stands_and_until_when(voted, client_of):
     again(voted, due=due)
     for what in BOARDS:
         page = flat(client_of("anonymous").get(f"/leaderboards/grove/{what}/"))
-        assert f"As of {timezone.now():%-d %b %Y}, the last closed state: " in page
-        assert f"are being labelled again until {due:%-d %b %Y}, and what is said of these now counts when that" in page
+        assert f"As of {timezone.now():%-d %b %Y}, the last closed state.</b>" in page
+        assert f"are being labelled again, blind, until {due:%-d %b %Y}. What is said of them now shows when" in page
+        assert f"by people, as of {timezone.now():%-d %b %Y}" in page
+
+
+@pytest.mark.parametrize("due", [None, date(2031, 12, 4)], ids=["without an end", "with one"])
+def test_every_row_says_as_of_when_it_is_and_what_is_kept_back_until_when(due, voted, client_of):
+    visitor = client_of("anonymous")
+    for what in BOARDS:
+        assert not any("kept_back" in row for row in with_state(visitor, what))
+    campaign, _ = again(voted, due=due)
+    opened = Item.objects.filter(blind=True).earliest("blind_since").blind_since
+    asked = Item.objects.filter(blind=True, kind="pair").count()
+    until = due.isoformat() if due else None
+    for what in (*BOARDS, "stand-in", "places", "apart", "ceiling"):
+        for row in with_state(visitor, what):
+            assert row["as_of"] == opened.isoformat(), what
+            assert row["kept_back"] == {"items": asked, "until": until}, what
+    flat_rows = visitor.get("/api/v1/leaderboards/models/?benchmark=grove&format=csv").content.decode()
+    assert flat_rows.splitlines()[0].endswith("as_of,kept_back")
+    close_campaign(campaign=campaign, now=timezone.now())
+    assert all(row["as_of"] is None for row in with_state(visitor, "models"))
+    assert not any("kept_back" in row for row in with_state(visitor, "models"))
+
+
+def test_staff_see_both_states(voted, client_of):
+    curator, visitor = client_of("curator"), client_of("anonymous")
+    campaign, annotator = again(voted)
+    label_some(campaign, annotator, lambda: "tie", most=100)
+    for what in BOARDS:
+        address = f"/leaderboards/grove/{what}/"
+        assert rows_of(curator, what, state="closed") == rows_of(visitor, what)
+        page = flat(curator.get(address))
+        assert "With open rounds: not public.</b>" in page
+        assert f'href="{address}?state=closed"' in page
+        closed = flat(curator.get(f"{address}?state=closed"))
+        assert "the last closed state.</b>" in closed
+        assert "With open rounds: not public" not in closed
+    assert rows_of(curator, "models") != rows_of(visitor, "models")
+    assert with_state(curator, "models", state="open") == 400
+    assert curator.get("/leaderboards/grove/models/?state=open").status_code == 400
+    assert rows_of(visitor, "models", state="closed") == rows_of(visitor, "models")
 
 
 def test_what_was_never_labelled_before_counts_when_its_round_closes(voted, client_of):
@@ -230,3 +276,39 @@ def test_no_board_of_single_labels_tells_what_an_open_round_gives_to_everybody(v
     assert told() == before
     close_campaign(campaign=campaign, now=timezone.now())
     assert told() != before
+
+
+NAMES = ("Alder", "Birch", "Cedar", "Dogwood")
+MEETINGS = [(a, b) for at, a in enumerate(NAMES) for b in NAMES[at + 1 :]]
+
+
+def test_models_that_meet_on_few_samples_stay_on_the_board_and_no_cell_is_about_two_of_them(brought, client_of, boards):
+    """LLMFAO has 59 models on 13 prompts: no two of them meet on ten, and each is on all."""
+    chosen = random.Random(7)
+    labels = []
+    for n in range(36):
+        verdict = chosen.choice(["first", "second", "tie"])
+        labels += [label_of(n, verdict, pair=MEETINGS[n % 6], who=who) for who in ("Ada", "Ben")]
+    brought("labels", labels)
+    visitor = client_of("anonymous")
+    matrix = flat(visitor.get("/leaderboards/grove/models/matrix/"))
+    before = boards("anonymous")["models"]
+    assert len(before) == 4
+    make_campaign(name="Again", benchmark=Benchmark.objects.get(), protocol="pair")
+    assert boards("anonymous")["models"] == before
+    during = flat(visitor.get("/leaderboards/grove/models/matrix/"))
+    cell = re.compile(r"/votes/\?[^\"]*other=")
+    assert cell.search(matrix)
+    assert not cell.search(during)
+    compared = visitor.get("/api/v1/leaderboards/compare/?benchmark=grove&a=Alder&b=Birch").json()
+    assert {row["measure"] for row in compared} == {"Bradley–Terry strength"}
+
+
+def test_a_model_of_few_of_the_samples_counts_without_them(brought, client_of, boards):
+    """Its figure would be about fewer than ten that people label."""
+    labels = [label_of(n, "first" if n % 3 else "second", who=who) for n in range(20) for who in ("Ada", "Ben")]
+    labels += [label_of(n, "first", pair=("Alder", "Cedar"), who=who) for n in range(9) for who in ("Ada", "Ben")]
+    brought("labels", labels)
+    assert {row["model"]: row["n"] for row in boards("anonymous")["models"]} == {"Alder": 29, "Birch": 20, "Cedar": 9}
+    make_campaign(name="Again", benchmark=Benchmark.objects.get(), protocol="pair")
+    assert {row["model"]: row["n"] for row in boards("anonymous")["models"]} == {"Alder": 20, "Birch": 20}

@@ -49,7 +49,7 @@ def test_every_plot_is_a_file_that_stands_by_itself(voted, client, client_of):
 def test_a_benchmark_without_a_verdict_says_so_and_draws_nothing(grove, client):
     answer = client.get(f"{BASE}/models/matrix/")
     assert answer.status_code == 200
-    assert b"Board of models" in answer.content
+    assert b"No verdicts yet" in answer.content
     for what in ("forest", "matrix", "judges", "agreement", "bias", "correlation", "history"):
         assert client.get(f"{BASE}/plots/{what}.svg").status_code == 404, what
 

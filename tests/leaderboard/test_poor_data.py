@@ -64,10 +64,10 @@ CASES = {
 SAID = {
     "nothing": ("models/", "No verdicts yet"),
     "one label": ("models/", "Won every comparison: no finite rating (Alder)"),
-    "one annotator": ("judges/", "No judge has judged what people labelled yet"),
+    "one annotator": ("judges/", "No judge has judged these pairs yet"),
     "two groups that never met": ("models/", "Not connected to the other models (Alder, Birch)"),
     "one that always wins": ("models/", "Lost every comparison: no finite rating (Birch)"),
-    "a judge alone": ("judges/", "No labels by people yet"),
+    "a judge alone": ("judges/", "Nobody has labelled these pairs yet"),
 }
 
 

@@ -82,7 +82,7 @@ def test_the_stand_in_test_takes_any_epsilon_and_gives_what_the_page_rounds(vote
         assert f">{row['winning_rate']:.2f}<" in re.sub(r"\s+", "", panel)
         assert (row["epsilon"], len(row["annotators"])) == (0.1, 3)
         assert {"n", "advantage", "p", "rejected"} == set(row["annotators"][0])
-    exact = standin.stand_ins(scope_of(benchmark="grove"), 0.123456789).as_json()
+    exact = [row | {"as_of": None} for row in standin.stand_ins(scope_of(benchmark="grove"), 0.123456789).as_json()]
     assert told("stand-in", "--epsilon", "0.123456789") == exact
     assert got(client, "stand-in", epsilon="0.123456789").json() == exact
     close = standin.stand_ins(scope_of(benchmark="grove"), 0.123456788).as_json()
@@ -96,7 +96,7 @@ def test_people_and_a_judge_are_those_of_the_page_for_any_judge(brought, voted, 
     rows = got(client, "people-and-judge").json()
     assert {(row["judge_name"], row["run"]) for row in rows} == {("further", newest.pk)}
     assert rows == [
-        {"judge_name": "further", "run": newest.pk} | row
+        {"judge_name": "further", "run": newest.pk} | row | {"as_of": None}
         for row in standin.together(scope_of(benchmark="grove"), newest.pk).as_json()
     ]
     keen = Run.objects.get(judge__name="keen").pk

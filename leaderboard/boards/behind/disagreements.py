@@ -10,7 +10,7 @@ from annotations import ballots
 from annotations.models import Label
 from bank import exposure
 from leaderboard import votes
-from leaderboard.boards.behind.voters import MAJORITY, side_by_side, voter
+from leaderboard.boards.behind.voters import MAJORITY, listed, side_by_side, voter
 from leaderboard.kinds import Kind
 from leaderboard.rows import OfJudge
 from leaderboard.scope import HUMANS, BadScope, Scope
@@ -52,7 +52,7 @@ def disagreements(scope: Scope, viewer: Viewer) -> list[DisagreementRow]:
     run = runs[-1]
     usual = replace(scope, run=None, source=HUMANS)
     people, judged = (voter(usual, key, viewer) for key in (MAJORITY, f"run-{run.pk}"))
-    apart = _apart(scope.kind, side_by_side(people, judged))
+    apart = _apart(scope.kind, listed(usual, side_by_side(people, judged)))
     said = _said(scope, viewer, apart)
     rows = []
     for (of_people, of_judge), items in apart.groupby(["people", "judged"]).groups.items():

@@ -12,7 +12,7 @@ from bank.forms.fields import whole_number
 from judging.protocols.replies import NONE_OF_THEM
 from leaderboard import votes
 from leaderboard.boards.behind.single_labels import sees_labels
-from leaderboard.hidden import sealed_from
+from leaderboard.hidden import sealed_from, without_sealed
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.figures import two
@@ -37,7 +37,10 @@ class Voter:
 
 
 def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
-    """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
+    """``majority``, ``run-3`` or an annotator's pseudonym, on the items that boards which compare voters count: not all
+    of them may be listed (``listed``). Raises NoSuchVoter.
+    """
+    scope = without_sealed(scope)
     items = scores.items_asked(scope)
     number = whole_number(key.removeprefix("run-")) if key.startswith("run-") else None
     if number is not None:
@@ -46,7 +49,7 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         name, frame = _of_majority(scope)
     else:
         name, frame = _of_person(scope, key, viewer)
-    frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_from(scope))]
+    frame = frame[frame["item"].isin(items.index)]
     if not scope.kind.pairwise:
         numbers = scope.kind.numbers(scope, frame, items)
         frame = numbers[["item"]].assign(choice=numbers["value"].map(in_words))
@@ -96,6 +99,11 @@ def side_by_side(first: Voter, second: Voter) -> pd.DataFrame:
     ties = dict.fromkeys(("undecided", votes.SPLIT), "tie")
     first_said, second_said = (paired[side].astype(object).replace(ties) for side in ("first", "second"))
     return paired.assign(same=first_said == second_said)
+
+
+def listed(scope: Scope, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``side_by_side`` that the viewer may see one by one."""
+    return table[~table.index.isin(sealed_from(scope))]
 
 
 MATCHES: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {

@@ -10,18 +10,22 @@ from django.utils.text import capfirst
 
 from bank.models import Sample
 from judging.models import Run
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.behind import item_page as one_item
 from leaderboard.boards.behind.disagreements import DisagreementRow
-from leaderboard.boards.behind.voters import MATCHES
+from leaderboard.boards.behind.voters import MATCHES, listed
 from leaderboard.boards.behind.votes import UNREADABLE, VoteList
+from leaderboard.hidden import blind_items, until_closed
 from leaderboard.kinds import Kind
 from leaderboard.lookups import items_with_samples, model_names, samples_by_id, texts_of
+from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import DROPPED, HALF, Scope
 from leaderboard.show import marks
 from leaderboard.show.pickers import Segment, Select, pick, segments
 from leaderboard.view import Address
 from leaderboard.votes import SPLIT
-from stats.figures import number_of, percent
+from stats.disclosure import MIN_SAMPLES
+from stats.figures import Write, number_of, percent, signed, two, whole, with_interval
 
 NO_MAJORITY = "No majority"
 SAMPLES = 20  # a page of pairs
@@ -238,12 +242,22 @@ def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: b
     return segments(address, "match", parts)
 
 
-def division(same: int, n: int, *, decided: bool) -> str:
-    """The figure that the rows are behind: ``772 the same of 1,049 where the first chose a side = 73.6%``."""
-    if not n:
+def division(scope: Scope, table: pd.DataFrame, *, decided: bool) -> str:
+    """The figure that the rows of ``side_by_side`` are behind: ``772 the same of 1,049 where the first chose a side =
+    73.6%``, as the board prints it. It says how many of them are shown, and what else there is, if that is about many
+    samples.
+    """
+    shown = listed(scope, table)
+    hidden, blind = len(table) - len(shown), blind_items(scope.benchmark)
+    many = len({blind[item] for item in table.index if item in blind}) >= MIN_SAMPLES
+    counted = table if many else shown
+    if not len(counted):
         return ""
+    same, n = int(counted["same"].sum()), len(counted)
     where = " where the first chose a side" if decided else ""
-    return f"{same:,} the same of {n:,}{where} = {percent(same / n)}%"
+    said = f"{same:,} the same of {n:,}{where} = {percent(same / n)}%"
+    of_shown = f"{len(shown):,} of them are shown here, {int(shown['same'].sum()):,} the same" if len(shown) else ""
+    return said + _hidden_of(hidden, of_shown, many=many, until=until_closed(scope) if hidden else "")
 
 
 def verdict_words(choice: str | None, names: Sequence[str], situation: int | None = None) -> str:
@@ -387,20 +401,59 @@ def division_of_wins(scope: Scope, found: VoteList) -> str:
         said = f"{counts.wins:,} won and half of {counts.ties:,} tied, of {counts.items:,}"
     if not n:
         return ""
-    return f"{said} = {percent(won / n)}%{_hidden_of(found)}"
+    shown = found.shown
+    of_shown = f"{shown.items:,} of them are shown here, {shown.wins:,} won" if shown.items else ""
+    return f"{said} = {percent(won / n)}%{_hidden_of(found.sealed, of_shown, many=found.many, until=found.until)}"
 
 
-def _hidden_of(found: VoteList) -> str:
-    if not found.sealed:
+RATED: dict[str, tuple[str, Write]] = {
+    "bt": ("rating", signed),
+    "elo": ("Elo", whole),
+    "win_rate_lc": ("LC %", percent),
+    "preference": ("preference", two),
+}
+
+
+def rated(board: ModelsBoard, model: str) -> str:
+    """``rating +0.98 [+0.52, +1.44], Elo 1,034``: the other numbers that the board prints of the same items."""
+    row = next((row for row in board.rows if row.model == model), None)
+    if row is None:
         return ""
-    if not found.many:
-        return f"; the board counts {found.sealed:,} more"
-    are = "is" if found.sealed == 1 else "are"
-    until = f" {found.until}" if found.until else ""
-    shown = f"{found.shown.items:,} of them are shown here, {found.shown.wins:,} won"
-    if not found.shown.items:
-        shown = "none of them is shown here"
-    return f"; {shown}; {found.sealed:,} {are} hidden{until}"
+    numbers = {name: getattr(row, name, UNKNOWN) for name in RATED}
+    said = [
+        f"{label} {with_interval(numbers[name], write)}"
+        for name, (label, write) in RATED.items()
+        if numbers[name].value is not None
+    ]
+    return ", ".join(said)
+
+
+def division_of_answers(scope: Scope, board: ModelsBoard, model: str) -> str:
+    """``mean 3.97 [3.55, 4.31] over 32 items``, and the other numbers that the board prints of the same answers."""
+    row = next((row for row in board.rows if row.model == model), None)
+    if row is None:
+        return ""
+    shape = scope.kind.shapes.get(board.ranked_by, scope.kind.shape)
+    columns = [column for column in (shape.main, *shape.beside) if isinstance(getattr(row, column.name, None), Number)]
+    said = [
+        f"{column.label} {with_interval(row.number(column.name), column.write)}"
+        for column in columns
+        if row.number(column.name).value is not None
+    ]
+    steps: dict[str, int] = getattr(row, "extraction", {})
+    every = sum(steps.values())
+    found = [f"{name.replace('_', ' ')} {n:,} ({percent(n / every)}%)" for name, n in steps.items() if n]
+    over = f" over {number_of(row.n, scope.kind.counted_word)}"
+    return ", ".join(said) + over + (f"; options found: {', '.join(found)}" if found else "")
+
+
+def _hidden_of(hidden: int, of_shown: str, *, many: bool, until: str) -> str:
+    if not hidden:
+        return ""
+    if not many:
+        return f"; the board counts {hidden:,} more"
+    are = "is" if hidden == 1 else "are"
+    return f"; {of_shown or 'none of them is shown here'}; {hidden:,} {are} hidden{f' {until}' if until else ''}"
 
 
 def outcomes_in_words(votes: VoteList) -> str:

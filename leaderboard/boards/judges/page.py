@@ -403,7 +403,7 @@ def _who_may_stand_in(shown: _Shown, ranked: list[int], best: int, where: SafeSt
     stand = format_html(
         "{} {} for one of {} people.",
         _of_judges(len(passed), len(ranked)),
-        format_html("<b>{}</b>", "may stand in") if passed else "may stand in",
+        format_html("<b>{}</b>", "may stand in") if passed else "is shown to stand in",
         in_words(shown.board.annotators),
     )
     values = sorted(shown.value(run).value or 0.0 for run in passed or [best])

@@ -8,7 +8,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.models.pairs import Tally
 from leaderboard.boards.seen import models
-from leaderboard.hidden import of_one_source
+from leaderboard.hidden import of_many, of_one_source
 from leaderboard.rows import number
 from leaderboard.scope import BadScope, Scope
 
@@ -50,6 +50,7 @@ def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Matrix:
     ones, others = ({side: frame[side].isin(block) for side in ("a", "b")} for block in blocks)
     sided = votes.sided(frame[(ones["a"] & others["b"]) | (ones["b"] & others["a"])], "")
     sided = sided[sided["model"].isin(blocks[0]) & sided["other"].isin(blocks[1])]
+    sided = sided[of_many(scope, sided, "model", "other")]
     cells = []
     for (model, other), part in sided.groupby(["model", "other"], observed=True):
         weight = part["weight"] if "weight" in part else pd.Series(1.0, index=part.index)

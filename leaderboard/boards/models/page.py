@@ -8,12 +8,14 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from leaderboard.boards.base import ApartRow, ModelsBoard
+from leaderboard.boards.base import MAY_BE_BEST, ApartRow, ModelsBoard
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.models.pairs import PairRow, PairsBoard, Tally
-from leaderboard.kinds import Kind
+from leaderboard.kinds import USUAL, Kind
+from leaderboard.kinds.base import Shape
 from leaderboard.lookups import KnownModel, KnownModels
 from leaderboard.methods import IN_STEPS, PROVISIONAL
 from leaderboard.rows import UNKNOWN, Number
@@ -126,6 +128,25 @@ class ModelsPage:
     taken_out: str
     worth: SafeString  # what was taken out: a plot, and in words
     worth_in_words: list[str]
+    finding: SafeString  # what the table comes to
+
+
+def finding(board: ModelsBoard, shape: Shape, anchor: str = "") -> SafeString:
+    """``A and B may be the best, all together with 95%. A comes first, win % 62.3 [54.0, 70.1].`` Empty where no
+    interval is behind it.
+    """
+    note = next((note for note in board.notes if note.startswith(MAY_BE_BEST)), "")
+    of_set, _, names = note.removesuffix(".").rpartition(": ")
+    ranked = [row for row in board.rows if row.rank and row.model != anchor and not is_provisional(row, anchor)]
+    if not note or not ranked:
+        return SafeString()
+    first = min(ranked, key=lambda row: row.rank or 0)
+    number = first.number(shape.main.name)
+    if number.low is None:
+        return SafeString()
+    of_set = f"{of_set[:1].lower()}{of_set[1:]}"
+    figure = with_interval(number, shape.main.write)
+    return format_html("<b>{}</b> {}. {} comes first, {} {}.", names, of_set, first.model, shape.short, figure)
 
 
 def is_provisional(row: Row, anchor: str = "") -> bool:
@@ -180,6 +201,7 @@ def build_models_page(
         taken_out=taken_out(board),
         worth=_worth(board),
         worth_in_words=_worth_in_words(board),
+        finding=finding(board, USUAL.shape, anchor),
     )
 
 
@@ -330,6 +352,7 @@ def _win_cell(address: Address, row: PairRow) -> Cell:
 
 
 TIES_BELOW = {NO_TIES: "ties not won", HALF: "ties half won", DROPPED: "ties left out"}
+FEWEST_ON_LEVEL = 10  # items below which a cell has no colour
 LEVEL_LIMITS = (0.30, 0.45, 0.55, 0.65)  # between the five colours of a level's win rates
 
 
@@ -371,7 +394,7 @@ def _level_column(address: Address, name: str, settled: list[PairRow], anchor: s
         return Cell(
             whole_percent(level.win_rate.value),
             title=f"{percent(level.win_rate.value)} %: {in_words(level)}",
-            css=marks.shade(level.win_rate.value, LEVEL_LIMITS),
+            css=marks.shade(level.win_rate.value, LEVEL_LIMITS) if level.n >= FEWEST_ON_LEVEL else "",
             link=_votes(address, row.model, level=path),
         )
 

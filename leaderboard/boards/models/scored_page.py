@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from django.utils.safestring import SafeString
+
 from bank.forms.fields import whole_number
 from leaderboard.boards.base import Board, ModelRow, ModelsBoard
 from leaderboard.boards.models.abilities import AbilityRow
 from leaderboard.boards.models.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.boards.models.page import (
+    FEWEST_ON_LEVEL,
+    finding,
     is_provisional,
     length_column,
     model_column,
@@ -49,6 +53,7 @@ class ScoredPage:
     letters: Table | None
     steps: Table | None
     has_key: bool  # whether the first row of ``letters`` is the key's
+    finding: SafeString  # what the table comes to
 
 
 def build_scored_page(address: Address, sight: Sight, board: ModelsBoard, known: KnownModels) -> ScoredPage:
@@ -74,6 +79,7 @@ def build_scored_page(address: Address, sight: Sight, board: ModelsBoard, known:
         letters=_letters(address, sight, choices) if choices and choices.letters else None,
         steps=_steps(address, sight, choices) if choices else None,
         has_key=bool(choices and choices.right),
+        finding=finding(board, shape),
     )
 
 
@@ -112,7 +118,8 @@ def _scored_columns(
             title = f"{name}: {interval(number, main.write)}".rstrip(": ")
             title = f"{title}; n = {whole(level.n)}"
             link = rows_at_level(address, sight, row.model, name)
-            return Cell(value_or_interval(number, main.write), css=marks.heat(at, *ends), title=title, link=link)
+            css = marks.heat(at, *ends) if level.n >= FEWEST_ON_LEVEL else ""
+            return Cell(value_or_interval(number, main.write), css=css, title=title, link=link)
 
         return Column(
             level_label(name),

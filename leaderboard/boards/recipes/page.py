@@ -678,7 +678,8 @@ def _quality_cell(
         title=title,
         link=link,
         bar=marks.interval_bar(scale, *value.ends, write=write, reference=reference),
-        strong=value.value == best,
+        # A best that may be no gain at all is not marked.
+        strong=value.value == best and not (reference is not None and value.low is not None and value.low <= reference),
     )
 
 

@@ -21,7 +21,7 @@ from leaderboard.boards.models import keyed
 from leaderboard.boards.models import scores as board_of_scores
 from leaderboard.boards.models.controlled import strengths
 from leaderboard.boards.models.pairs import Battle
-from leaderboard.hidden import in_parts
+from leaderboard.hidden import in_parts, of_many
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -152,9 +152,11 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
         rate = {name: rows.groupby("sample")["won"].mean() for name, rows in won.groupby("model") if name in (a, b)}
         if {a, b} <= set(rate):
             paired = pd.concat([rate[a], rate[b]], axis=1, join="inner", keys=["a", "b"])
+            paired = paired[of_many(scope, paired.reset_index())]
             paired = paired.join(won.groupby("sample")[["level", "group"]].first())
             measures.append(of_rows(f"Win rate against {scope.anchor}", paired))
     direct = frame[((frame["a"] == a) & (frame["b"] == b)) | ((frame["a"] == b) & (frame["b"] == a))]
+    direct = direct[of_many(scope, direct)]
     if len(direct):
         won = votes.win_points(votes.sided(direct, ""), scope.ties)
         head_to_head = _as_sides(won.pivot_table(index="item", columns="model", values="won", observed=True)[[a, b]])
@@ -209,6 +211,7 @@ def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     frame = frame[frame["model"].isin([a, b])]
     frame = scope.kind.shares(scope, frame).whole
     by_sample = frame.groupby(["sample", "model"])["value"].mean().unstack().reindex(columns=[a, b]).dropna()
+    by_sample = by_sample[of_many(scope, by_sample.reset_index())]
     paired = _as_sides(by_sample).astype(float).join(frame.groupby("sample")[["level", "group"]].first())
     ends = scope.kind.ends(scope.benchmark)
     rows, levels = of_rows(scope.kind.compared_by, paired, ends), by_level_of(scope, paired, ends)
