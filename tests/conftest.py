@@ -10,9 +10,7 @@ import secrets
 import sys
 import threading
 from collections import Counter
-from functools import cache
 from pathlib import Path
-from typing import ClassVar
 
 import pandas as pd
 import pytest
@@ -44,13 +42,7 @@ LONGEST = (
     *("browser/test_pages.py", "access/test_crawl.py", "docs/test_tutorials.py", "browser/test_injection.py"),
     *("access/test_arriving.py", "access/test_going_on.py", "access/test_served_worlds.py", "judging/test_sharing.py"),
     *("operations/test_start.py", "access/test_links.py", "judging/test_processes.py", "operations/test_served.py"),
-    *("operations/test_backup.py", "operations/test_object_storage.py", "operations/test_jobs.py"),
-    *("operations/test_sign_on.py", "operations/test_together.py", "leaderboard/test_demo.py", "browser/"),
-)
-# These wait most of their time for servers, workers and browsers: one process is left to those that compute.
-WAITING = (
-    *("browser/", "docs/test_tutorials.py", "access/test_served_worlds.py", "judging/test_sharing.py"),
-    *("judging/test_processes.py", "operations/"),
+    *("leaderboard/test_demo.py", "browser/"),
 )
 TOGETHER = (
     *("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py", "test_tutorials.py"),
@@ -69,13 +61,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     """The longest first; on PostgreSQL only what touches the database, be it that of an installation: ``here``."""
-    longest = {path: place for place, path in enumerate(LONGEST)}
-    items.sort(
-        key=lambda item: (
-            not any(path in item.nodeid for path in WAITING),
-            next((place for path, place in longest.items() if path in item.nodeid), len(longest)),
-        )
-    )
+    items.sort(key=lambda item: next((n for n, path in enumerate(LONGEST) if path in item.nodeid), len(LONGEST)))
     if "TEST_DATABASE_URL" not in os.environ:
         return
     kept = [
@@ -101,25 +87,6 @@ def pytest_xdist_make_scheduler(config, log):
             if "_fifty_" in nodeid:  # two at once would exceed PostgreSQL's hundred connections
                 return "fifty connections"
             return re.sub(r"(test_crawl\.py)::\w+\[(?:\w+-)?(\w+)\]", r"\1[\2]", nodeid)
-
-        waiting: ClassVar = {}  # what waits and was given to each process
-
-        def _assign_work_unit(self, node):
-            chosen = next(iter(self.workqueue))
-            if waits(chosen) and self._waiting_beside(node) >= len(self.nodes) - 1:
-                chosen = next((scope for scope in self.workqueue if not waits(scope)), chosen)
-                self.workqueue.move_to_end(chosen, last=False)
-            if waits(chosen):
-                self.waiting.setdefault(node, []).append(self.workqueue[chosen])
-            super()._assign_work_unit(node)
-
-        def _waiting_beside(self, node):
-            others = (units for other, units in self.waiting.items() if other is not node)
-            return sum(any(not all(unit.values()) for unit in units) for units in others)
-
-    @cache
-    def waits(scope):
-        return any(path in scope for path in WAITING)
 
     return Scheduling(config, log)
 
