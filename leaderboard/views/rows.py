@@ -19,6 +19,7 @@ from leaderboard.boards.behind import votes_page
 from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, listed, side_by_side, voter
 from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
+from leaderboard.boards.empty import why_no_models
 from leaderboard.kept.pages import prepared
 from leaderboard.lookups import has_answered, known_models, names_of
 from leaderboard.scope import SAMPLES, BadScope, Scope
@@ -68,6 +69,8 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
             "words": address.params.get("q", ""),
             "outcomes": votes_page.outcomes_in_words(vote_list),
         }
+    elif model:
+        context["empty"] = why_no_models(source.scope)
     selects = [
         votes_page.model_select(address, names),
         *(votes_page.opponent_select(address, vote_list.others) if vote_list else []),
