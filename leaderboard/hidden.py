@@ -358,11 +358,6 @@ def counts_sealed(scope: Scope) -> bool:
     return not (scope.staff or scope.edition) and bool(sealed_items(scope.benchmark))
 
 
-def counts_hidden_splits(scope: Scope) -> bool:
-    """The same for samples that nobody below staff could ever see verdicts on."""
-    return counts_sealed(scope) and bool(sealed_items(scope.benchmark) - blind_items(scope.benchmark).keys())
-
-
 @kept_until_changed
 def held_out_in(benchmark: Benchmark) -> set[int]:
     """The samples on which no judge is compared with people before somebody asks for it."""

@@ -144,6 +144,7 @@ OF_MODELS = {
     "vanilla": ("circular", "vanilla", "difference"),
     "accuracy": ("accuracy", "precision", "recall", "f1", "yes_ratio"),
 }
+STATE = ("as_of", "kept_back")  # notes say it
 STEPS = ("label", "judge", "random", "none", "no_text")  # in which the option of an answer is found
 
 
@@ -151,7 +152,7 @@ def columns(what: str, rows: list[JSON]) -> list[PrintedColumn]:
     """The columns in which a table is printed: all, or those that were chosen of it."""
     if what == "models":
         return _columns_of_models(rows)
-    names = CHOSEN.get(what) or columns_of(rows)
+    names = CHOSEN.get(what) or [name for name in columns_of(rows) if name not in STATE]
     ends: set[str] = set()
     for name in names:
         if f"{name}_low" in names:

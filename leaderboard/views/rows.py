@@ -20,6 +20,7 @@ from leaderboard.boards.behind.single_labels import sees_labels
 from leaderboard.boards.behind.voters import MAJORITY, MATCHES, NoSuchVoter, listed, side_by_side, voter
 from leaderboard.boards.behind.votes import ONLY, SIDES, VoteList, VoteTable, vote_table, votes_of
 from leaderboard.boards.empty import why_no_models
+from leaderboard.hidden import sealed_from
 from leaderboard.kept.pages import prepared
 from leaderboard.lookups import has_answered, known_models, names_of
 from leaderboard.scope import SAMPLES, BadScope, Scope
@@ -167,7 +168,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "n": len(table),
         "division": votes_page.division(scope, every, decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
-        "sealed": len(every) > len(table),
+        "sealed": bool(sealed_from(scope)),
         "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "page": page,

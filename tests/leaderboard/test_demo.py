@@ -5,9 +5,11 @@ import json
 import re
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import User
-from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.actions import close_campaign, make_campaign
+from annotations.campaigns.sampling import Plan
 from annotations.models import Annotator, Campaign, Label
 from bank.models import Benchmark, Response
 from evalsite.demo.accounts import PASSWORD
@@ -200,3 +202,26 @@ def test_every_figure_of_its_boards_leads_to_a_page_that_prints_it(opened, role,
                 others.append((board, figure, link))
     assert not others
     assert followed > 30
+
+
+def test_no_point_of_its_curves_is_about_few_items_that_people_label(demo):
+    """Twelve samples are labelled again: the whole counts them, and of its eight parts by length those do that lack
+    them.
+    """
+
+    def curves():
+        rows = demo.get("/api/v1/leaderboards/bias/?benchmark=everyday-scenes").json()
+        return {row["judge"]: (row["value"], row["detail"]["curve"]) for row in rows if row["detail"].get("curve")}
+
+    for campaign in Campaign.objects.exclude(state="closed"):
+        close_campaign(campaign=campaign, now=timezone.now())
+    before, scenes = curves(), Benchmark.objects.get(slug="everyday-scenes")
+    keys = tuple(scenes.samples.order_by("position").values_list("key", flat=True)[:12])
+    make_campaign(name="Twelve", benchmark=scenes, protocol="pair", plan=Plan(how="keys", keys=keys))
+    during = curves()
+    assert before.keys() == {*SIMULATED, "humans"}
+    assert during.keys() >= {*SIMULATED}
+    for judge, (slope, points) in during.items():
+        assert slope == before[judge][0]
+        assert len(points) < len(before[judge][1])
+        assert all(point in before[judge][1] for point in points)

@@ -25,7 +25,7 @@ from judging.extras.juries import members_of
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, Tested, share, with_significance
-from leaderboard.hidden import counted_judgments, of_one_source, unmeasured_items, without_sealed
+from leaderboard.hidden import counted_judgments, of_many, of_one_source, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import covariates, scores
@@ -254,7 +254,7 @@ def of_pairs(scope: Scope) -> BiasBoard:
     people: list[Found] = []
     if truth is not None:
         majorities = truth.reset_index().join(items, on="item")
-        people = [_position_of_people(scope, items), _length(None, majorities, lengths)]
+        people = [_position_of_people(scope, items), _length(scope, None, majorities, lengths)]
         people.append(Found(_row(None, "self", reason=NO_FAMILY)))
     found: list[Found] = []
     used: list[Run] = []
@@ -264,7 +264,7 @@ def of_pairs(scope: Scope) -> BiasBoard:
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)
         found.append(_position(scope, run, runs, items, truth).beside(people))
-        found.append(_length(run, verdicts, lengths).beside(people))
+        found.append(_length(scope, run, verdicts, lengths).beside(people))
         found.append(Found(_self_of_pairs(run, verdicts, truth, families)))
     return _bias_board(scope, [*found, *people], used, labels)
 
@@ -429,7 +429,7 @@ def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(np.stack(sides, axis=1), index=items.index)
 
 
-def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> Found:
+def _length(scope: Scope, run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> Found:
     """Over the decided pairs, the curve over all; a judge's repeats are rows in the same cluster."""
     tokens = lengths.reindex(verdicts["item"]).to_numpy(np.float64).reshape(-1, 2)
     measured = np.isfinite(tokens).all(axis=1)
@@ -439,6 +439,7 @@ def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> F
     decided, differ = first | second, difference != 0
     result = length(won=first[decided].astype(np.float64), tokens=tokens[decided], cluster=group[decided])
     longer_won = np.where(difference > 0, first, second) + 0.5 * ~decided
+    item = verdicts["item"].to_numpy()[differ]
     row = _row(
         run,
         "length",
@@ -446,18 +447,23 @@ def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> F
         longer=number(result.longer),
         longer_n=result.longer.n,
         unit=LOG_ODDS,
-        curve=_curve(np.abs(difference[differ]), longer_won[differ], group[differ], (0.0, 1.0)),
+        curve=_curve(scope, item, np.abs(difference[differ]), longer_won[differ], group[differ], (0.0, 1.0)),
     )
     of_share = decided & differ
     return Found(row, Counted(longer_won[of_share], verdicts["group"].cat.codes.to_numpy()[of_share], (0.0, 1.0)))
 
 
-def _curve(difference: Any, value: Any, group: Any, ends: tuple[float, float]) -> list[CurvePoint]:
-    bins = by_difference(difference=difference, value=value, cluster=group, ends=ends)
-    return [
-        CurvePoint(low=of.low, high=of.high, difference=of.difference, value=number(of.value), n=of.value.n)
-        for of in bins
-    ]
+def _curve(
+    scope: Scope, item: Any, difference: Any, value: Any, group: Any, ends: tuple[float, float]
+) -> list[CurvePoint]:
+    """Without the bins that hold few items which people label blind."""
+    points = []
+    for of in by_difference(difference=difference, value=value, cluster=group, ends=ends):
+        within = pd.DataFrame({"item": item[(of.low <= difference) & (difference <= of.high)]})
+        if of_many(scope, within).all():
+            value_of = number(of.value)
+            points.append(CurvePoint(low=of.low, high=of.high, difference=of.difference, value=value_of, n=of.value.n))
+    return points
 
 
 def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
@@ -535,12 +541,12 @@ def of_scores(scope: Scope) -> BiasBoard:
         paired = judge_means.rename("judge").reset_index()
         paired = paired.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
         found.append(Found(_high(run, paired, high - low)))
-        found.append(_length_of_scores(run, judge_means, items, lengths, truth if len(labels) else None))
+        found.append(_length_of_scores(scope, run, judge_means, items, lengths, truth if len(labels) else None))
         found.append(Found(_self_of_scores(run, paired, families, high - low)))
     if len(labels):
         shares = _distribution(labels["value"])
         found.append(Found(_row(None, "high_score", people=shares, reason="people are the reference")))
-        found.append(_length_of_scores(None, truth, items, lengths))
+        found.append(_length_of_scores(scope, None, truth, items, lengths))
         found.append(Found(_row(None, "self", reason=NO_FAMILY)))
     return _bias_board(scope, found, used, labels)
 
@@ -572,6 +578,7 @@ def _lengths_of_answers(scope: Scope, items: pd.DataFrame) -> "pd.Series[float]"
 
 
 def _length_of_scores(
+    scope: Scope,
     run: Run | None,
     given: "pd.Series[float]",
     items: pd.DataFrame,
@@ -582,34 +589,34 @@ def _length_of_scores(
     sides = _within_samples(given, items, lengths)
     if sides is None:
         return Found(_row(run, "length", reason="no sample has scores of two answers"))
-    score, tokens, group = sides
+    score, tokens, group, item = sides
     most = float(np.abs(score).max()) or 1.0
     row = _row(
         run,
         "length",
         length_of_scores(score=score, tokens=tokens, cluster=group),
         unit="points",
-        curve=_curve(tokens, score, group, (-most, most)),
+        curve=_curve(scope, item, tokens, score, group, (-most, most)),
     )
     # A slope is linear in the scores: on the same answers, that of the difference is the difference of both.
     both = _within_samples((given - truth).dropna(), items, lengths) if truth is not None else None
     if both is None:
         return Found(row)
-    score, tokens, group = both
+    score, tokens, group, _ = both
     return Found(row, difference=length_of_scores(score=score, tokens=tokens, cluster=group))
 
 
 def _within_samples(
     given: "pd.Series[float]", items: pd.DataFrame, lengths: "pd.Series[float]"
-) -> tuple[Any, Any, Any] | None:
-    """Scores and lengths less the means of their samples, and the groups; None where no sample has two of them."""
+) -> tuple[Any, Any, Any, Any] | None:
+    """Scores and lengths less the means of their samples, the groups and the items; None where no sample has two."""
     frame = given.rename("value").reset_index().join(items[["sample", "group"]], on="item", how="inner")
     frame = frame.assign(tokens=frame["item"].map(lengths)).dropna()
     frame = frame[frame.groupby("sample")["item"].transform("size") > 1]
     if frame.empty:
         return None
     score, tokens = (within_samples(frame[column], frame["sample"]) for column in ("value", "tokens"))
-    return score, tokens, frame["group"].to_numpy()
+    return score, tokens, frame["group"].to_numpy(), frame["item"].to_numpy()
 
 
 def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], width: float) -> BiasRow:

@@ -11,7 +11,7 @@ import pandas as pd
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, share, view_in_json
 from leaderboard.boards.models.controlled import Coefficient, length_controlled, strengths
-from leaderboard.hidden import counts_hidden_splits, in_parts
+from leaderboard.hidden import counts_sealed, in_parts
 from leaderboard.kept.hourly import at_most_hourly
 from leaderboard.kept.values import key_of
 from leaderboard.methods import SEED
@@ -133,8 +133,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     battle = Battle.of(frame, anchor=scope.anchor, strong=int(scope.weight))
     found = strengths(scope, battle)
     rating = found.fit
-    # In full it tells each vote of the order, which matters where nobody could read them before.
-    elo_of, as_of = ({}, []) if counts_hidden_splits(scope) else _elo(scope, battle)
+    elo_of, as_of = ({}, []) if counts_sealed(scope) else _elo(scope, battle)  # in full it tells each vote of the order
     anchor = scope.anchor if scope.anchor in battle.place else ""
     at_length = length_controlled(scope, battle, anchor)
     names = battle.names
