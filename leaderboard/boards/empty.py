@@ -25,25 +25,20 @@ class Cause(StrEnum):
     FEW = "too few"
 
 
-ICONS = {Cause.KEPT_BACK: "clock", Cause.NONE: "users", Cause.FEW: "chart-bar"}
-
-
 @dataclass(frozen=True, slots=True)
 class Empty:
     """``title``: the cause in a sentence; ``words``: what it means and what changes it; ``help``: which of ``labels``,
-    ``judge`` and ``answers`` would bring a number; ``have`` groups of the ``need`` that it takes.
+    ``judge`` and ``answers`` would bring a number.
     """
 
     cause: Cause
     title: str
     words: str
     help: tuple[str, ...] = ()
-    have: int = 0
-    need: int = 0
 
     @property
     def icon(self) -> str:
-        return ICONS[self.cause]
+        return "clock" if self.cause == Cause.KEPT_BACK else "users"
 
     @property
     def in_short(self) -> str:
@@ -65,8 +60,6 @@ def too_few(groups: int, *, items: int) -> Empty | None:
         "A group is a picture or a prompt with all its items. Below eight of them no interval can be trusted, so "
         f"nothing is ranked. {number_of(more, 'more group')} will do.",
         ("labels",),
-        groups,
-        FEWEST_GROUPS,
     )
 
 
@@ -134,8 +127,7 @@ def _kept_back(sight: Sight, rounds: Rounds) -> Empty | None:
     why = "What is said of them shows when that round closes, so that nobody who labels can see it."
     if rounds.few:
         why += " What was said of them before is of too few samples to be shown by itself."
-    until = f"until {rounds.until:%-d %b %Y}" if rounds.until else "until the round closes"
-    return Empty(Cause.KEPT_BACK, f"Held back {until}", f"{which}. {why}")
+    return Empty(Cause.KEPT_BACK, f"Held back {rounds.until_when}", f"{which}. {why}")
 
 
 def _items(scope: Scope) -> str:

@@ -89,8 +89,7 @@ class Rounds:
             left_out = f"{self.until_when} {_are(self.few)} left out"
             found.append(f"{which} {left_out}: numbers of few would tell single verdicts.")
         if self.first and self.again:
-            which = f"{number_of(self.first, 'item')} {_are(self.first)} being labelled {self.until_when}"
-            found.append(f"{which}, and {'counts' if self.first == 1 else 'count'} when that round closes.")
+            found.append(self._of_first)
         return [*found, *self.beside]
 
     @property
@@ -101,9 +100,13 @@ class Rounds:
             since = f"As of {self.as_of}, the last closed state"
             found.append(f"{since}: {self.which}, and what is said of these now counts when that round closes.")
         elif self.first:
-            which = f"{number_of(self.first, 'item')} {_are(self.first)} being labelled {self.until_when}"
-            found.append(f"{which}, and {'counts' if self.first == 1 else 'count'} when that round closes.")
+            found.append(self._of_first)
         return [*found, *self.more]
+
+    @property
+    def _of_first(self) -> str:
+        which = f"{number_of(self.first, 'item')} {_are(self.first)} being labelled {self.until_when}"
+        return f"{which}, and {'counts' if self.first == 1 else 'count'} when that round closes."
 
 
 NONE_OPEN = Rounds()
